@@ -1,0 +1,463 @@
+//! `rehearsal.yaml`: what the harness knows of the system under rehearsal, and the
+//! only place where it stands.
+//!
+//! `raw` mirrors the file with a place for every value, `resolve` turns it into the
+//! types below and reports all problems at once. Only the resolved types leave this
+//! module; everything in them has been checked.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use crate::ids::{DependencyName, RoleName, StageName};
+use crate::tap::Side;
+
+/// A whole manifest, checked.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// The file it was read from.
+    pub path: PathBuf,
+    /// The directory that relative paths and commands start from: the file's own.
+    pub root: PathBuf,
+    /// The system's name.
+    pub name: String,
+    /// Commands that build the system, run once per run, in order.
+    pub build: Vec<Command>,
+    /// Commands that prepare a fresh database (migrations). Run once per run against
+    /// the template that every rehearsal's database is copied from.
+    pub prepare: Vec<Command>,
+    /// What processes talk to.
+    pub dependencies: IndexMap<DependencyName, Dependency>,
+    /// The system's processes, in the order in which they are started.
+    pub processes: IndexMap<RoleName, Process>,
+    /// Named values that a scenario may set, with their defaults.
+    pub settings: IndexMap<String, Setting>,
+    /// How a message is submitted and recognised.
+    pub messages: Messages,
+    /// Named points in a process's handling of a message.
+    pub stages: IndexMap<StageName, Stage>,
+    /// How the totals are counted.
+    pub totals: IndexMap<String, Total>,
+    /// What ends a job for good, and which stage witnesses it. At least one.
+    pub terminal: IndexMap<String, Terminal>,
+    /// What an operator can do, by name.
+    pub operator: IndexMap<String, OperatorCommand>,
+    /// What can be read about one message, by name.
+    pub observations: IndexMap<String, Observation>,
+    /// Timers of the system that must tick before it counts as quiet.
+    pub background: Vec<Background>,
+    /// How long things may take.
+    pub limits: Limits,
+}
+
+/// A program with its arguments. Placeholders as in [`Template`].
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// Program first. A program with a `/` is relative to the manifest's directory.
+    pub words: Vec<Template>,
+    /// Environment beyond the allow-list.
+    pub environment: BTreeMap<String, Template>,
+}
+
+/// A text with placeholders: `${database.url}`, `${setting.attempt limit}`, `${port}`,
+/// `${message.name}`, `${message.key}`, `${message.job}`, `${message.kind}`, `${root}`,
+/// `${queue.url}`, `${queue.jobs.url}`, `${checkpoint.url}`. `$$` writes a dollar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// In order.
+    pub parts: Vec<TemplatePart>,
+}
+
+/// A piece of a [`Template`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TemplatePart {
+    /// As it stands.
+    Text(String),
+    /// To be filled in: the dotted name between the braces.
+    Placeholder(String),
+}
+
+/// What processes talk to.
+#[derive(Clone, Debug)]
+pub struct Dependency {
+    /// How it is talked to, with what the protocol needs.
+    pub protocol: Protocol,
+    /// Where it comes from.
+    pub provide: Provide,
+    /// Whether an address beyond loopback is accepted.
+    pub allow_external: bool,
+}
+
+/// How a dependency is talked to.
+#[derive(Clone, Debug)]
+pub enum Protocol {
+    /// PostgreSQL v3.
+    Postgres,
+    /// SQS, JSON protocol.
+    Sqs {
+        /// The queues that each rehearsal gets, by the name used in the manifest.
+        queues: IndexMap<String, Queue>,
+    },
+    /// Plain HTTP/1.1.
+    Http {
+        /// What the harness answers when it plays the service (`provide: stub`).
+        routes: Vec<Route>,
+    },
+}
+
+/// Where a dependency comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provide {
+    /// Started by the harness.
+    Embedded,
+    /// Played by the harness.
+    Stub,
+    /// Somebody else's, at this URL.
+    External {
+        /// Where it answers.
+        url: String,
+    },
+}
+
+/// A queue that each rehearsal gets afresh.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// SQS attributes by their AWS names, except the redrive policy. Values may hold
+    /// placeholders of settings.
+    pub attributes: BTreeMap<String, Template>,
+    /// The queue that takes what was received too often, and how often is allowed.
+    pub dead_letter: Option<DeadLetter>,
+}
+
+/// A redrive policy.
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    /// The dead-letter queue's name in the manifest.
+    pub queue: String,
+    /// `maxReceiveCount`.
+    pub max_receives: Template,
+}
+
+/// One route of a stub.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The method.
+    pub method: String,
+    /// The path; a segment `{message}` takes the message's name, `{job}` its job id,
+    /// `*` anything.
+    pub path: String,
+    /// Whether a request here is a write that counts toward the outside requests.
+    pub write: bool,
+    /// Where the request says which job it is for.
+    pub job: Option<Place>,
+    /// The status code of the answer.
+    pub status: u16,
+    /// What the answer holds.
+    pub reply: ReplyBody,
+}
+
+/// What a stub answers with.
+#[derive(Clone, Debug)]
+pub enum ReplyBody {
+    /// Nothing.
+    Empty,
+    /// This text.
+    Text(String),
+    /// The content of the message that the request is about, with its media type.
+    Message,
+}
+
+/// Where a job's id (or a message's name) stands in a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the JSON body at this path: `$.job_id`, `$.records[0].id`.
+    Body(Vec<PathStep>),
+    /// In the header with this name (lower case).
+    Header(String),
+    /// In the segment of the path that this pattern names `{job}` or `{message}`.
+    Path(String),
+}
+
+/// A step of a JSON path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathStep {
+    /// A member of an object.
+    Member(String),
+    /// An element of an array.
+    Element(usize),
+}
+
+/// One process of the system.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// How it is started, once per incarnation, with that incarnation's taps filled in.
+    pub command: Command,
+    /// How many instances run unless a scenario says otherwise.
+    pub instances: u32,
+    /// Whether it listens (and gets `${port}` and a tap in front of it).
+    pub listens: bool,
+    /// When it counts as ready.
+    pub ready: Ready,
+    /// What happens after a death.
+    pub restart: Restart,
+    /// The queue it consumes, as `dependency/queue`, if it does.
+    pub consumes: Option<(DependencyName, String)>,
+    /// How long it may take to become ready.
+    pub ready_within: Duration,
+    /// How long a requested stop (SIGTERM) may take before SIGKILL.
+    pub stop_within: Duration,
+}
+
+/// When a process counts as ready.
+#[derive(Clone, Debug)]
+pub enum Ready {
+    /// A GET of this path on its port answers 2xx.
+    Http(String),
+    /// It made its first call of this kind.
+    Call(Pattern),
+    /// A line of its output contains this text.
+    Output(String),
+    /// At once.
+    Started,
+}
+
+/// What happens after a death.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// A new incarnation starts at once.
+    Always,
+    /// It stays down.
+    Never,
+}
+
+/// A value that a scenario may set: `Given the attempt limit is 5`.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// What holds unless a scenario says otherwise.
+    pub default: String,
+    /// What it means, for `rehearse steps`.
+    pub doc: Option<String>,
+}
+
+/// How a message is submitted and recognised.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    /// How the harness's client submits one.
+    pub submit: Submit,
+    /// Per wire, where the job's id or the message's name stands. The queue's entry
+    /// applies to message bodies; for PostgreSQL see [`Recognise`].
+    pub recognise: IndexMap<DependencyName, Recognise>,
+    /// What a message may carry, by name. The first is the default.
+    pub kinds: IndexMap<String, Kind>,
+}
+
+/// The request that submits a message.
+#[derive(Clone, Debug)]
+pub struct Submit {
+    /// The process that takes it.
+    pub role: RoleName,
+    /// The method.
+    pub method: String,
+    /// The path.
+    pub path: Template,
+    /// Headers.
+    pub headers: BTreeMap<String, Template>,
+    /// A JSON body; strings in it are templates.
+    pub body: serde_json::Value,
+    /// Where the answer (2xx) says which job it became.
+    pub job: Place,
+}
+
+/// Where one wire says which job a call is about.
+#[derive(Clone, Debug)]
+pub enum Recognise {
+    /// HTTP calls and queue message bodies: any of these places.
+    Places(Vec<Place>),
+    /// PostgreSQL: bind values.
+    Binds(Vec<BindPlace>),
+    /// PostgreSQL: any bind value that equals a known id. For systems whose ids are
+    /// unique by themselves (UUIDs).
+    AnyBind,
+}
+
+/// A bind value that names a job.
+#[derive(Clone, Debug)]
+pub struct BindPlace {
+    /// The statement, see [`Pattern::Statement`].
+    pub statement: String,
+    /// The position, from 1.
+    pub position: usize,
+}
+
+/// What a message may carry.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// The file with the content, relative to the manifest.
+    pub content: PathBuf,
+    /// Its media type.
+    pub media_type: String,
+    /// The role whose process dies of it: an announced death.
+    pub kills: Option<RoleName>,
+}
+
+/// A named point in a process's handling of a message.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The role that passes it.
+    pub role: RoleName,
+    /// What it is bound to.
+    pub binding: Binding,
+    /// Values picked from the call, by name: a quarantine's label, say.
+    pub capture: BTreeMap<String, CapturePlace>,
+    /// What it means, for `rehearse steps`.
+    pub doc: Option<String>,
+}
+
+/// What a stage is bound to.
+#[derive(Clone, Debug)]
+pub enum Binding {
+    /// A boundary of the calls that match.
+    Boundary {
+        /// Which side of the call.
+        side: Side,
+        /// The wire.
+        dependency: DependencyName,
+        /// Which calls.
+        pattern: Pattern,
+    },
+    /// The process announces it at `$REHEARSE_CHECKPOINT_URL` under this name.
+    Checkpoint(String),
+}
+
+/// Which calls are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// PostgreSQL: a round trip that executes a statement containing this text
+    /// (any case, white space folded).
+    Statement(String),
+    /// PostgreSQL: a transaction with such a statement. *Before*: ahead of its COMMIT
+    /// (or of the statement itself outside a block); *after*: once it is durable.
+    Transaction(String),
+    /// SQS: this action, optionally on this queue of the manifest.
+    Action {
+        /// `SendMessage`; also matches its batch form.
+        action: String,
+        /// The queue's name in the manifest.
+        queue: Option<String>,
+    },
+    /// HTTP: method and path, as in [`Route`].
+    Request {
+        /// The method, or `*`.
+        method: String,
+        /// The path pattern.
+        path: String,
+    },
+}
+
+/// Where a captured value stands.
+#[derive(Clone, Debug)]
+pub enum CapturePlace {
+    /// A bind value of the first statement that contains this text.
+    Bind(BindPlace),
+    /// A place in an HTTP request or a queue message.
+    Place(Place),
+}
+
+/// How one total is counted.
+#[derive(Clone, Debug)]
+pub struct Total {
+    /// Counted by the harness from what it witnessed.
+    pub witness: Option<Witness>,
+    /// The system's own claim: a query that gives one number, or rows of label and number.
+    pub claim: Option<Claim>,
+}
+
+/// Counted from the history.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// Each passage of one of these stages adds one.
+    pub add: Vec<StageName>,
+    /// Each passage of one of these takes one away.
+    pub subtract: Vec<StageName>,
+    /// Count different messages instead of passages.
+    pub distinct: bool,
+    /// Split by the value captured under this name.
+    pub by: Option<String>,
+}
+
+/// A query against a PostgreSQL dependency.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Which.
+    pub dependency: DependencyName,
+    /// One row with one number; or rows of (text, number) for a total that is split.
+    /// `$1` is the job id where the claim is about one message.
+    pub query: String,
+}
+
+/// What ends a job for good.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    /// Its passage makes the end durable.
+    pub stage: StageName,
+    /// Whether the job's outside write must have been performed (exactly once).
+    pub requires_write: bool,
+}
+
+/// What an operator can do.
+#[derive(Clone, Debug)]
+pub struct OperatorCommand {
+    /// The command; may name `${message.job}` and `${argument}`.
+    pub command: Command,
+}
+
+/// What can be read about one message.
+#[derive(Clone, Debug)]
+pub enum Observation {
+    /// One value by query; `$1` is the job id.
+    Query(Claim),
+    /// A member of the JSON that an operator command prints.
+    Operator {
+        /// The command's name.
+        command: String,
+        /// Where in its output.
+        path: Vec<PathStep>,
+        /// Whether the value is base64 of the real one.
+        base64: bool,
+    },
+    /// A member of the JSON that a process answers.
+    Request {
+        /// The process that is asked.
+        role: RoleName,
+        /// GET this path.
+        path: Template,
+        /// Where in its answer.
+        json: Vec<PathStep>,
+    },
+}
+
+/// A timer of the system.
+#[derive(Clone, Debug)]
+pub struct Background {
+    /// Who has it.
+    pub role: RoleName,
+    /// The call that shows a tick.
+    pub dependency: DependencyName,
+    /// Which calls.
+    pub pattern: Pattern,
+}
+
+/// How long things may take.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// One step.
+    pub step: Duration,
+    /// One scenario.
+    pub scenario: Duration,
+    /// Until everything is quiet.
+    pub quiet: Duration,
+    /// The build commands together.
+    pub build: Duration,
+}

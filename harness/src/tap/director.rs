@@ -1,0 +1,85 @@
+//! Who decides at a boundary. Taps ask; the rehearsal (or a test) answers.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::{Call, Extent, Reply};
+use crate::ids::{Author, CallId, ConnectionId, DependencyName};
+
+/// Decides at both boundaries of every call, and is told what became of it.
+///
+/// A tap calls `before` when a call was read whole and not a byte of it was
+/// forwarded, and `after` when its reply was read whole and not a byte of it was
+/// delivered. Both record first and answer later: while the returned future is
+/// pending the call is *held*. A tap that sees its client leave meanwhile drops
+/// the future and reports [`Director::abandoned`].
+pub trait Director: Send + Sync + 'static {
+    /// A number for the next call.
+    fn next_call(&self) -> CallId;
+
+    /// A client connected; the returned number is its connection's.
+    fn connected(&self, author: &Author, dependency: &DependencyName) -> ConnectionId;
+
+    /// A connection ended on both sides: the client is gone and the dependency's
+    /// own end of the connection was seen (or it could never be reached).
+    fn disconnected(&self, connection: ConnectionId, reason: &str);
+
+    /// Before a call is forwarded.
+    fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before>;
+
+    /// How much of a call the dependency got, once that is known. Told before any
+    /// reply can be seen.
+    fn forwarded(&self, call: &Call, extent: Extent);
+
+    /// Before a reply is delivered. Also called, with `deliverable` false, for a
+    /// reply that came in after the client had gone: nobody will get it.
+    fn after(&self, call: Arc<Call>, reply: Arc<Reply>, deliverable: bool)
+    -> BoxFuture<'static, After>;
+
+    /// The client went away while the call was held at this side, or before its
+    /// reply came ([`Side::After`]).
+    fn abandoned(&self, call: &Call, side: Side);
+}
+
+/// Which of a call's two boundaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// No byte of the call reached the dependency.
+    Before,
+    /// The effect took place and no byte of the reply reached the caller.
+    After,
+}
+
+/// What happens to a call that was held before the dependency.
+#[derive(Clone, Debug)]
+pub enum Before {
+    /// Pass it on.
+    Forward,
+    /// The dependency never gets it; the client loses its connection.
+    Discard(Discard),
+    /// The dependency never gets it; the client gets this answer. In PostgreSQL an
+    /// error also aborts the transaction at the dependency.
+    Answer(Reply),
+}
+
+/// What happens to a reply that was held before the caller.
+#[derive(Clone, Debug)]
+pub enum After {
+    /// Pass it on.
+    Deliver,
+    /// The client never gets it and loses its connection.
+    Discard(Discard),
+    /// The client gets this reply instead.
+    Replace(Reply),
+}
+
+/// How the client loses its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    /// Closed in order (FIN).
+    Close,
+    /// Reset (RST).
+    Reset,
+}
