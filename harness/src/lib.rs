@@ -3,4 +3,5 @@
 
 pub mod ids;
 pub mod manifest;
+pub mod place;
 pub mod tap;

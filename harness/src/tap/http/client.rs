@@ -1,0 +1,170 @@
+//! The client's side of a connection: its requests, its absence, and what it gets.
+
+use std::future::Future;
+
+use bytes::{Buf, Bytes};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::sync::CancellationToken;
+
+use super::message::{RequestMessage, ResponseMessage};
+use super::reader::{BODY_LIMIT, Malformed, NoMessage, Reader, RequestHead};
+use crate::tap::Discard;
+
+/// How much a client may send ahead while its call is held. Beyond it nothing is read
+/// until the call ends, so its leaving is seen only then.
+const AHEAD_LIMIT: usize = BODY_LIMIT;
+/// How much of what a refused client still sends is taken before it is reset.
+const LINGER_LIMIT: usize = BODY_LIMIT;
+
+/// What a client did next.
+pub(crate) enum Incoming {
+    /// It sent a whole request.
+    Request(RequestMessage),
+    /// It left, in order or not, perhaps within a request.
+    Left,
+    /// It sent what can't be a request.
+    Refused(Malformed),
+}
+
+/// How the harness parts with a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parting {
+    /// It left already.
+    Left,
+    /// Its incarnation's gate is closed: it must not notice anything before it dies.
+    AwaitDeath,
+    /// It loses its connection.
+    Discard(Discard),
+}
+
+/// One accepted connection.
+pub(crate) struct Client {
+    reader: Reader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+    closing: CancellationToken,
+}
+
+impl Client {
+    /// Takes over an accepted connection. Once `closing` is cancelled the client counts
+    /// as gone.
+    pub(crate) fn new(stream: TcpStream, closing: CancellationToken) -> Self {
+        let (reader, writer) = stream.into_split();
+        Self { reader: Reader::new(reader), writer, closing }
+    }
+
+    /// Reads the next request.
+    pub(crate) async fn request(&mut self) -> Incoming {
+        let closing = self.closing.clone();
+        tokio::select! {
+            biased;
+            () = closing.cancelled() => Incoming::Left,
+            incoming = self.read_request() => match incoming {
+                Ok(request) => Incoming::Request(request),
+                Err(NoMessage::Ended(_)) => Incoming::Left,
+                Err(NoMessage::Malformed(malformed)) => Incoming::Refused(malformed),
+            },
+        }
+    }
+
+    async fn read_request(&mut self) -> Result<RequestMessage, NoMessage> {
+        let head: RequestHead = self.reader.request_head().await?;
+        if head.expects_continue() && self.reader.lacks_body(&head) {
+            // A client that is gone is noticed by the next read.
+            let _ = self.writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        }
+        self.reader.request_body(head).await
+    }
+
+    /// Resolves once the client has left. What it sends meanwhile is kept.
+    pub(crate) async fn gone(&mut self) {
+        let reading = async {
+            while self.reader.buffered() < AHEAD_LIMIT {
+                if self.reader.fill().await.is_err() {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            () = reading => {}
+            () = self.closing.cancelled() => {}
+        }
+    }
+
+    /// Awaits what a call is held for; nothing if the client leaves first.
+    pub(crate) async fn hold<F: Future>(&mut self, held: F) -> Option<F::Output> {
+        tokio::select! {
+            biased;
+            output = held => Some(output),
+            () = self.gone() => None,
+        }
+    }
+
+    /// Sends a response; false if the client could not get all of it.
+    pub(crate) async fn send(
+        &mut self,
+        response: &ResponseMessage,
+        request: &RequestMessage,
+        keeps_alive: bool,
+    ) -> bool {
+        let (head, body) = response.wire(request, keeps_alive);
+        self.write(head, body).await
+    }
+
+    /// Tells a client whose request could not even be read why.
+    pub(crate) async fn refuse(&mut self, malformed: &Malformed) {
+        let text = format!("this request was not passed on: {malformed}");
+        let response = ResponseMessage::refusal(malformed.status(), &text);
+        let nothing = RequestMessage::default();
+        self.send(&response, &nothing, false).await;
+    }
+
+    async fn write(&mut self, head: Vec<u8>, body: Bytes) -> bool {
+        let mut wire = Bytes::from(head).chain(body);
+        tokio::select! {
+            biased;
+            written = self.writer.write_all_buf(&mut wire) => written.is_ok(),
+            () = self.closing.cancelled() => false,
+        }
+    }
+
+    /// Ends the client's side and returns when it has ended.
+    pub(crate) async fn part(mut self, parting: Parting) {
+        match parting {
+            Parting::Left => {}
+            Parting::AwaitDeath => self.gone().await,
+            Parting::Discard(Discard::Close) => {
+                let _ = self.writer.shutdown().await;
+                // Closing with bytes unread would reset the connection and could take
+                // the last reply from the client.
+                let mut taken = 0;
+                loop {
+                    taken += self.reader.buffered();
+                    self.reader.discard();
+                    if taken > LINGER_LIMIT {
+                        return self.reset();
+                    }
+                    let more = tokio::select! {
+                        biased;
+                        more = self.reader.fill() => more.is_ok(),
+                        () = self.closing.cancelled() => false,
+                    };
+                    if !more {
+                        return;
+                    }
+                }
+            }
+            Parting::Discard(Discard::Reset) => self.reset(),
+        }
+    }
+
+    fn reset(self) {
+        // A linger of zero turns the close that follows into a reset.
+        let _ = self.reader.half().as_ref().set_zero_linger();
+        // Dropping this half in the usual way would send a FIN first.
+        self.writer.forget();
+    }
+}

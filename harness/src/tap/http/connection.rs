@@ -1,0 +1,250 @@
+//! One connection: request by request, across both boundaries.
+//!
+//! ```text
+//! client ──request──▶ whole ──before──▶ gate ──bytes──▶ dependency
+//!                                        │ forwarded
+//! client ◀──bytes── after ◀── whole ◀────┴──reply────── dependency
+//! ```
+
+use std::ops::ControlFlow::{self, Break, Continue};
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+
+use super::client::{Client, Incoming, Parting};
+use super::dialect::Dialect;
+use super::message::{RequestMessage, ResponseMessage};
+use super::upstream::{Broken, Forwarded, Instead, Upstream};
+use crate::tap::{
+    After, Before, Call, ConnectionContext, Director, Discard, Extent, Gate, Reply, Side,
+};
+
+/// How a connection comes to its end.
+pub(crate) struct Ending {
+    pub(crate) parting: Parting,
+    pub(crate) reason: String,
+}
+
+impl Ending {
+    pub(crate) fn new(parting: Parting, reason: impl Into<String>) -> Self {
+        Self { parting, reason: reason.into() }
+    }
+
+    pub(crate) fn left() -> Self {
+        Self::new(Parting::Left, "the client closed the connection")
+    }
+
+    pub(crate) fn gate_closed() -> Self {
+        Self::new(Parting::AwaitDeath, "the gate was closed")
+    }
+
+    pub(crate) fn close(reason: impl Into<String>) -> Self {
+        Self::new(Parting::Discard(Discard::Close), reason)
+    }
+
+    pub(crate) fn discarded(how: Discard) -> Self {
+        Self::new(Parting::Discard(how), "the call was discarded")
+    }
+}
+
+/// Serves one connection to its end on both sides; returns the reason of the end.
+pub(crate) async fn serve<D: Dialect>(
+    stream: TcpStream,
+    context: ConnectionContext,
+    dialect: D,
+) -> String {
+    let mut client = Client::new(stream, context.closing.clone());
+    let mut upstream = Upstream::new(context.tap.upstream);
+    let ending = Exchanges { context, dialect }.run(&mut client, &mut upstream).await;
+    tokio::join!(upstream.part(), client.part(ending.parting));
+    ending.reason
+}
+
+struct Exchanges<D> {
+    context: ConnectionContext,
+    dialect: D,
+}
+
+impl<D: Dialect> Exchanges<D> {
+    fn director(&self) -> &dyn Director {
+        self.context.tap.director.as_ref()
+    }
+
+    fn gate(&self) -> &Gate {
+        &self.context.tap.gate
+    }
+
+    async fn run(&self, client: &mut Client, upstream: &mut Upstream) -> Ending {
+        loop {
+            let incoming = tokio::select! {
+                biased;
+                incoming = client.request() => incoming,
+                reason = upstream.idle_end() => return Ending::close(reason),
+            };
+            let mut request = match incoming {
+                Incoming::Request(request) => request,
+                Incoming::Left => return Ending::left(),
+                Incoming::Refused(malformed) => {
+                    client.refuse(&malformed).await;
+                    return Ending::close(format!("the request was not passed on: {malformed}"));
+                }
+            };
+            // What a dead process left in its socket is not a call any more.
+            if self.gate().is_closed() {
+                return Ending::gate_closed();
+            }
+            let meaning = match self.dialect.request(&mut request) {
+                Ok(meaning) => meaning,
+                Err(refusal) => {
+                    client.send(&refusal.response, &request, false).await;
+                    return Ending::close(refusal.reason);
+                }
+            };
+            let call = Arc::new(Call {
+                id: self.director().next_call(),
+                author: self.context.tap.author.clone(),
+                dependency: self.context.tap.dependency.clone(),
+                connection: self.context.id,
+                request: meaning,
+            });
+            if let Break(ending) = self.exchange(call, &request, client, upstream).await {
+                return ending;
+            }
+        }
+    }
+
+    async fn exchange(
+        &self,
+        call: Arc<Call>,
+        request: &RequestMessage,
+        client: &mut Client,
+        upstream: &mut Upstream,
+    ) -> ControlFlow<Ending> {
+        match client.hold(self.director().before(Arc::clone(&call))).await {
+            None => {
+                self.director().abandoned(&call, Side::Before);
+                return Break(Ending::left());
+            }
+            Some(Before::Forward) => {}
+            Some(Before::Discard(how)) => return Break(Ending::discarded(how)),
+            Some(Before::Answer(reply)) => {
+                return match self.dialect.answer(&reply) {
+                    Some(response) => self.send(&call, request, &response, client).await,
+                    None => Break(Ending::discarded(Discard::Close)),
+                };
+            }
+        }
+
+        let body = request.body.clone();
+        let forwarded = upstream.forward(self.gate(), client, request.head(), body).await;
+        let Forwarded { extent, left, unreachable } = forwarded;
+        self.director().forwarded(&call, extent);
+        if left {
+            let side = if extent == Extent::Nothing { Side::Before } else { Side::After };
+            self.director().abandoned(&call, side);
+        }
+        let to_head = request.method == "HEAD";
+        if left || (self.gate().is_closed() && extent != Extent::Whole) {
+            if extent != Extent::Nothing {
+                let reply = upstream.reply(None, to_head, || {}).await;
+                self.undelivered(&call, reply).await;
+            }
+            return Break(if left { Ending::left() } else { Ending::gate_closed() });
+        }
+
+        let mut left = false;
+        let reply = match unreachable {
+            Some(reason) => Err(Upstream::unreachable(reason)),
+            None => {
+                let gone = || {
+                    left = true;
+                    self.director().abandoned(&call, Side::After);
+                };
+                upstream.reply(Some(client), to_head, gone).await
+            }
+        };
+        if left {
+            self.undelivered(&call, reply).await;
+            return Break(Ending::left());
+        }
+        self.deliver(call, request, reply, client).await
+    }
+
+    /// Reports a reply that nobody will get.
+    async fn undelivered(&self, call: &Arc<Call>, reply: Result<ResponseMessage, Broken>) {
+        let (reply, _) = self.read_reply(call, reply);
+        self.director().after(Arc::clone(call), reply, false).await;
+    }
+
+    fn read_reply(
+        &self,
+        call: &Call,
+        reply: Result<ResponseMessage, Broken>,
+    ) -> (Arc<Reply>, Result<ResponseMessage, Broken>) {
+        match reply {
+            Ok(mut response) => (Arc::new(self.dialect.reply(call, &mut response)), Ok(response)),
+            Err(broken) => {
+                (Arc::new(Reply::Broken { reason: broken.reason.clone() }), Err(broken))
+            }
+        }
+    }
+
+    async fn deliver(
+        &self,
+        call: Arc<Call>,
+        request: &RequestMessage,
+        reply: Result<ResponseMessage, Broken>,
+        client: &mut Client,
+    ) -> ControlFlow<Ending> {
+        let (recorded, reply) = self.read_reply(&call, reply);
+        let deliverable = !self.gate().is_closed();
+        let after = self.director().after(Arc::clone(&call), recorded, deliverable);
+        match client.hold(after).await {
+            None => {
+                self.director().abandoned(&call, Side::After);
+                Break(Ending::left())
+            }
+            Some(After::Deliver) => match reply {
+                Ok(response) => self.send(&call, request, &response, client).await,
+                Err(Broken { reason, instead: Instead::Discard(how) }) => {
+                    Break(Ending::new(Parting::Discard(how), reason))
+                }
+                Err(Broken { reason, instead: Instead::Answer(response) }) => {
+                    self.send(&call, request, &response, client).await.map_break(|ending| Ending {
+                        reason,
+                        ..ending
+                    })
+                }
+            },
+            Some(After::Discard(how)) => Break(Ending::discarded(how)),
+            Some(After::Replace(reply)) => match self.dialect.answer(&reply) {
+                Some(response) => self.send(&call, request, &response, client).await,
+                None => Break(Ending::discarded(Discard::Close)),
+            },
+        }
+    }
+
+    /// Gives the client a response, unless it is as good as dead.
+    async fn send(
+        &self,
+        call: &Call,
+        request: &RequestMessage,
+        response: &ResponseMessage,
+        client: &mut Client,
+    ) -> ControlFlow<Ending> {
+        if self.gate().is_closed() {
+            self.director().abandoned(call, Side::After);
+            return Break(Ending::gate_closed());
+        }
+        let keeps_alive = request.keeps_alive() && response.keeps_alive;
+        if !client.send(response, request, keeps_alive).await {
+            self.director().abandoned(call, Side::After);
+            return Break(Ending::left());
+        }
+        match (request.keeps_alive(), response.keeps_alive) {
+            (true, true) => Continue(()),
+            (false, _) => Break(Ending::close("the client asked to close after its request")),
+            (true, false) => Break(Ending::close("the dependency closes after its reply")),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The HTTP tap: HTTP/1.1 on both sides, each request one call.
+//!
+//! Requests and replies are read whole before they are passed on, so bodies are
+//! limited (64 MiB; a longer request is answered 413, a longer reply 502). Chunked
+//! bodies arrive with a content-length, trailers and interim replies (1xx) are left
+//! out, `Expect: 100-continue` is answered here. Upgrades are not passed on. TLS and
+//! HTTP/2 without a first HTTP/1.1 request are refused with a reply that says so.
+//!
+//! **A client that closes its sending side counts as gone**: on loopback the two look
+//! the same. Its call is abandoned if held, and a reply that still comes is reported
+//! as one that nobody gets. Requests it sent ahead of a call that was abandoned are
+//! not calls.
+//!
+//! **A dependency that can't be reached**: the tap listens whether or not the dependency
+//! does, so the client can connect and send. Its call is then recorded with nothing
+//! forwarded and a broken reply, and its connection is reset: the client sees a reset
+//! where it would have seen a refusal.
+//!
+//! **After the gate has closed** no further request becomes a call, no reply is
+//! delivered, and the client's connection is left as it is until the process is gone.
+
+mod chunked;
+pub(crate) mod client;
+pub(crate) mod connection;
+pub(crate) mod dialect;
+pub(crate) mod message;
+pub(crate) mod reader;
+mod upstream;
+
+use std::io;
+
+use super::{Tap, TapContext};
+
+/// Opens a tap in front of an HTTP service.
+///
+/// # Errors
+/// When no port can be had.
+pub async fn open(context: TapContext) -> io::Result<Tap> {
+    Tap::open(context, |stream, connection| connection::serve(stream, connection, dialect::Plain))
+        .await
+}

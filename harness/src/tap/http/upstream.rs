@@ -1,0 +1,226 @@
+//! The dependency's side of a connection: one for each client connection.
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::{Buf, Bytes};
+use futures::FutureExt;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::client::Client;
+use super::message::ResponseMessage;
+use super::reader::{End, NoMessage, Reader};
+use crate::tap::{Discard, Extent, Gate};
+
+/// The dependency's side. Connected when the first call is passed on, so that a call
+/// that is held does not run into the dependency's own limits for idle connections;
+/// for the same reason connected anew if the dependency ended an idle connection
+/// while a call was held. Never for a call of which any byte was sent.
+pub(crate) struct Upstream {
+    address: SocketAddr,
+    link: Option<Link>,
+}
+
+struct Link {
+    reader: Reader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+}
+
+/// What became of forwarding a call.
+pub(crate) struct Forwarded {
+    /// How much the dependency got.
+    pub(crate) extent: Extent,
+    /// Whether the client left meanwhile.
+    pub(crate) left: bool,
+    /// Why no connection could be had.
+    pub(crate) unreachable: Option<String>,
+}
+
+/// There was no whole reply.
+pub(crate) struct Broken {
+    /// What was seen instead.
+    pub(crate) reason: String,
+    /// What the client gets.
+    pub(crate) instead: Instead,
+}
+
+/// What a client gets instead of a reply that is none.
+pub(crate) enum Instead {
+    /// What happened to the tap's connection happens to the client's.
+    Discard(Discard),
+    /// The tap's own words.
+    Answer(Box<ResponseMessage>),
+}
+
+impl Broken {
+    fn unreachable(reason: String) -> Self {
+        Self { reason, instead: Instead::Discard(Discard::Reset) }
+    }
+}
+
+impl From<NoMessage> for Broken {
+    fn from(no: NoMessage) -> Self {
+        match no {
+            NoMessage::Ended(End::Closed) => Self {
+                reason: "the dependency closed the connection before a whole reply".to_owned(),
+                instead: Instead::Discard(Discard::Close),
+            },
+            NoMessage::Ended(End::Lost(error)) => Self {
+                reason: format!("the connection to the dependency broke before a whole reply: {error}"),
+                instead: Instead::Discard(Discard::Reset),
+            },
+            NoMessage::Malformed(malformed) => {
+                let reason = format!("the dependency's reply could not be passed on: {malformed}");
+                let answer = ResponseMessage::refusal(502, &reason);
+                Self { reason, instead: Instead::Answer(Box::new(answer)) }
+            }
+        }
+    }
+}
+
+impl Upstream {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self { address, link: None }
+    }
+
+    /// Resolves, with the reason, when the dependency ends a connection on which no
+    /// call is under way, or speaks unasked.
+    pub(crate) async fn idle_end(&mut self) -> String {
+        let Some(link) = &mut self.link else { return std::future::pending().await };
+        link.idle_end().await
+    }
+
+    /// Forwards a call as far as gate, client and dependency let it.
+    pub(crate) async fn forward(
+        &mut self,
+        gate: &Gate,
+        client: &mut Client,
+        head: Vec<u8>,
+        body: Bytes,
+    ) -> Forwarded {
+        let nothing = |left, unreachable| Forwarded { extent: Extent::Nothing, left, unreachable };
+        if self.link.as_mut().is_some_and(|link| link.idle_end().now_or_never().is_some()) {
+            self.link = None;
+        }
+        let link = match &mut self.link {
+            Some(link) => link,
+            None => {
+                let mut connected = None;
+                let connecting = gate.forward(async {
+                    connected = Some(Link::connect(self.address).await?);
+                    Ok(())
+                });
+                let outcome = tokio::select! {
+                    biased;
+                    outcome = connecting => outcome,
+                    () = client.gone() => return nothing(true, None),
+                };
+                match (outcome, connected) {
+                    (Err(error), _) => {
+                        let reason = format!("cannot connect to {}: {error}", self.address);
+                        return nothing(false, Some(reason));
+                    }
+                    (Ok(_), None) => return nothing(false, None),
+                    (Ok(_), Some(connected)) => self.link.insert(connected),
+                }
+            }
+        };
+        link.forward(gate, client, head, body).await
+    }
+
+    /// Reads the reply to the call that was forwarded. If the client leaves before it
+    /// is whole, `left` is called at once, and the dependency's connection is closed
+    /// for writing so that it learns of it as it would without a tap.
+    pub(crate) async fn reply(
+        &mut self,
+        client: Option<&mut Client>,
+        to_head: bool,
+        left: impl FnOnce(),
+    ) -> Result<ResponseMessage, Broken> {
+        let Some(Link { reader, writer }) = &mut self.link else {
+            return Err(Broken::unreachable("there is no connection".to_owned()));
+        };
+        let reading = reader.response(to_head);
+        tokio::pin!(reading);
+        if let Some(client) = client {
+            tokio::select! {
+                biased;
+                () = client.gone() => left(),
+                outcome = &mut reading => return outcome.map_err(Broken::from),
+            }
+        }
+        let _ = writer.shutdown().await;
+        reading.await.map_err(Broken::from)
+    }
+
+    /// What a client sees of a dependency that can't be reached.
+    pub(crate) fn unreachable(reason: String) -> Broken {
+        Broken::unreachable(reason)
+    }
+
+    /// Closes the connection for writing and awaits the dependency's own end of it:
+    /// only then has the dependency let go of what the connection held.
+    pub(crate) async fn part(self) {
+        let Some(Link { mut reader, mut writer }) = self.link else { return };
+        let _ = writer.shutdown().await;
+        while reader.fill().await.is_ok() {
+            reader.discard();
+        }
+    }
+}
+
+impl Link {
+    async fn connect(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (reader, writer) = stream.into_split();
+        Ok(Self { reader: Reader::new(reader), writer })
+    }
+
+    async fn idle_end(&mut self) -> String {
+        if self.reader.buffered() > 0 {
+            return "the dependency spoke unasked".to_owned();
+        }
+        match self.reader.fill().await {
+            Ok(()) => "the dependency spoke unasked".to_owned(),
+            Err(End::Closed) => "the dependency closed the connection".to_owned(),
+            Err(End::Lost(error)) => format!("the connection to the dependency broke: {error}"),
+        }
+    }
+
+    async fn forward(
+        &mut self,
+        gate: &Gate,
+        client: &mut Client,
+        head: Vec<u8>,
+        body: Bytes,
+    ) -> Forwarded {
+        let Self { reader, writer } = self;
+        let mut wire = Bytes::from(head).chain(body);
+        let whole = wire.remaining();
+        let mut left = false;
+        let outcome = {
+            let writing = gate.forward(writer.write_all_buf(&mut wire));
+            // A dependency may answer before it has read all, and stop reading then.
+            let reading = async {
+                while reader.fill().await.is_ok() {}
+                std::future::pending().await
+            };
+            tokio::select! {
+                biased;
+                outcome = writing => outcome.ok(),
+                () = client.gone() => { left = true; None }
+                () = reading => None,
+            }
+        };
+        // What remains is exact: a byte is taken off when the socket accepted it.
+        let extent = match (outcome, wire.remaining()) {
+            (Some(Extent::Whole), _) | (_, 0) => Extent::Whole,
+            (_, remaining) if remaining == whole => Extent::Nothing,
+            _ => Extent::Partly,
+        };
+        Forwarded { extent, left, unreachable: None }
+    }
+}
