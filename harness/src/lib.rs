@@ -1,7 +1,9 @@
 //! rehearsal drives a real deployment of a queue-worker system to its failure points
 //! and proves what was lost, repeated, blocked or wrongly given up.
 
+pub mod checkpoint;
 pub mod ids;
 pub mod manifest;
 pub mod place;
+pub mod stub;
 pub mod tap;

@@ -13,7 +13,10 @@ pub struct Captures(Vec<(String, String)>);
 impl Captures {
     /// The segment that the pattern named `{name}`.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, segment)| segment.as_str())
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, segment)| segment.as_str())
     }
 
     /// Whether the pattern named no segment.
@@ -35,7 +38,9 @@ pub fn match_path(pattern: &str, path: &str) -> Option<Captures> {
     let mut segments = path.split('/');
     for expected in pattern.split('/') {
         let segment = segments.next()?;
-        let name = expected.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let name = expected
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'));
         match name {
             Some(_) if segment.is_empty() => return None,
             Some(name) => captures.push((name.to_owned(), decode(segment))),
@@ -68,7 +73,10 @@ pub fn lookup_body(body: &Value, path: &[PathStep]) -> Option<String> {
 
 /// The first header with this name (in lower case, as calls record them).
 pub fn lookup_header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    headers
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value.as_str())
 }
 
 /// What an HTTP request holds at a place.
@@ -86,7 +94,10 @@ pub fn lookup<'a>(
         Place::Header(name) => lookup_header(&request.headers, name).map(str::to_owned),
         Place::Path(pattern) if pattern.starts_with('/') => {
             let captures = match_path(pattern, &request.path)?;
-            captures.get("job").or_else(|| captures.get("message")).map(str::to_owned)
+            captures
+                .get("job")
+                .or_else(|| captures.get("message"))
+                .map(str::to_owned)
         }
         Place::Path(name) => patterns
             .into_iter()
@@ -103,7 +114,10 @@ pub(crate) fn decode(segment: &str) -> String {
     let mut decoded = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {
-        let digit = |at: usize| tail.get(at).and_then(|&digit| char::from(digit).to_digit(16));
+        let digit = |at: usize| {
+            tail.get(at)
+                .and_then(|&digit| char::from(digit).to_digit(16))
+        };
         match (byte, digit(0), digit(1)) {
             (b'%', Some(high), Some(low)) => {
                 // Two hexadecimal digits are always one byte.
@@ -145,7 +159,13 @@ mod tests {
         let captures = match_path("/files/{message}/*", "/files/M3/raw").unwrap();
         assert_eq!(captures.get("message"), Some("M3"));
         assert_eq!(captures.get("job"), None);
-        for path in ["/files/M3", "/files/M3/raw/more", "/files//raw", "/other/M3/raw", "files/M3/raw"] {
+        for path in [
+            "/files/M3",
+            "/files/M3/raw/more",
+            "/files//raw",
+            "/other/M3/raw",
+            "files/M3/raw",
+        ] {
             assert_eq!(match_path("/files/{message}/*", path), None, "{path}");
         }
         assert!(match_path("*", "/any/path").unwrap().is_empty());
@@ -178,10 +198,19 @@ mod tests {
         let find = |place| lookup(&place, &request, ["/other/{message}", "/files/{message}"]);
         let body = vec![member("job"), member("ids"), PathStep::Element(0)];
         assert_eq!(find(Place::Body(body)).as_deref(), Some("a"));
-        assert_eq!(find(Place::Header("x-job".to_owned())).as_deref(), Some("7"));
+        assert_eq!(
+            find(Place::Header("x-job".to_owned())).as_deref(),
+            Some("7")
+        );
         assert_eq!(find(Place::Header("x-other".to_owned())), None);
-        assert_eq!(find(Place::Path("/files/{job}".to_owned())).as_deref(), Some("M3"));
-        assert_eq!(find(Place::Path("message".to_owned())).as_deref(), Some("M3"));
+        assert_eq!(
+            find(Place::Path("/files/{job}".to_owned())).as_deref(),
+            Some("M3")
+        );
+        assert_eq!(
+            find(Place::Path("message".to_owned())).as_deref(),
+            Some("M3")
+        );
         assert_eq!(find(Place::Path("job".to_owned())), None);
     }
 }

@@ -16,8 +16,9 @@
 mod call;
 mod director;
 mod gate;
-mod listener;
 pub mod http;
+mod listener;
+pub mod sqs;
 
 pub use call::{
     Bind, Call, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request, SqsReply,

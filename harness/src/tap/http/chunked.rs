@@ -40,7 +40,11 @@ impl Chunked {
                         return Err(Malformed::BodyTooLong);
                     }
                     buffer.advance(length);
-                    self.state = if size == 0 { State::Trailers } else { State::Data(size) };
+                    self.state = if size == 0 {
+                        State::Trailers
+                    } else {
+                        State::Data(size)
+                    };
                 }
                 State::Data(left) => {
                     let here = left.min(buffer.len());
@@ -87,5 +91,9 @@ impl Chunked {
 }
 
 fn within_line(buffer: &BytesMut) -> Result<bool, Malformed> {
-    if buffer.len() > LINE_LIMIT { Err(Malformed::Chunk) } else { Ok(false) }
+    if buffer.len() > LINE_LIMIT {
+        Err(Malformed::Chunk)
+    } else {
+        Ok(false)
+    }
 }

@@ -51,7 +51,11 @@ impl Client {
     /// as gone.
     pub(crate) fn new(stream: TcpStream, closing: CancellationToken) -> Self {
         let (reader, writer) = stream.into_split();
-        Self { reader: Reader::new(reader), writer, closing }
+        Self {
+            reader: Reader::new(reader),
+            writer,
+            closing,
+        }
     }
 
     /// Reads the next request.
@@ -72,7 +76,10 @@ impl Client {
         let head: RequestHead = self.reader.request_head().await?;
         if head.expects_continue() && self.reader.lacks_body(&head) {
             // A client that is gone is noticed by the next read.
-            let _ = self.writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+            let _ = self
+                .writer
+                .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
+                .await;
         }
         self.reader.request_body(head).await
     }

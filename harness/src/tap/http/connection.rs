@@ -27,7 +27,10 @@ pub(crate) struct Ending {
 
 impl Ending {
     pub(crate) fn new(parting: Parting, reason: impl Into<String>) -> Self {
-        Self { parting, reason: reason.into() }
+        Self {
+            parting,
+            reason: reason.into(),
+        }
     }
 
     pub(crate) fn left() -> Self {
@@ -55,7 +58,9 @@ pub(crate) async fn serve<D: Dialect>(
 ) -> String {
     let mut client = Client::new(stream, context.closing.clone());
     let mut upstream = Upstream::new(context.tap.upstream);
-    let ending = Exchanges { context, dialect }.run(&mut client, &mut upstream).await;
+    let ending = Exchanges { context, dialect }
+        .run(&mut client, &mut upstream)
+        .await;
     tokio::join!(upstream.part(), client.part(ending.parting));
     ending.reason
 }
@@ -136,11 +141,21 @@ impl<D: Dialect> Exchanges<D> {
         }
 
         let body = request.body.clone();
-        let forwarded = upstream.forward(self.gate(), client, request.head(), body).await;
-        let Forwarded { extent, left, unreachable } = forwarded;
+        let forwarded = upstream
+            .forward(self.gate(), client, request.head(), body)
+            .await;
+        let Forwarded {
+            extent,
+            left,
+            unreachable,
+        } = forwarded;
         self.director().forwarded(&call, extent);
         if left {
-            let side = if extent == Extent::Nothing { Side::Before } else { Side::After };
+            let side = if extent == Extent::Nothing {
+                Side::Before
+            } else {
+                Side::After
+            };
             self.director().abandoned(&call, side);
         }
         let to_head = request.method == "HEAD";
@@ -149,7 +164,11 @@ impl<D: Dialect> Exchanges<D> {
                 let reply = upstream.reply(None, to_head, || {}).await;
                 self.undelivered(&call, reply).await;
             }
-            return Break(if left { Ending::left() } else { Ending::gate_closed() });
+            return Break(if left {
+                Ending::left()
+            } else {
+                Ending::gate_closed()
+            });
         }
 
         let mut left = false;
@@ -182,10 +201,16 @@ impl<D: Dialect> Exchanges<D> {
         reply: Result<ResponseMessage, Broken>,
     ) -> (Arc<Reply>, Result<ResponseMessage, Broken>) {
         match reply {
-            Ok(mut response) => (Arc::new(self.dialect.reply(call, &mut response)), Ok(response)),
-            Err(broken) => {
-                (Arc::new(Reply::Broken { reason: broken.reason.clone() }), Err(broken))
-            }
+            Ok(mut response) => (
+                Arc::new(self.dialect.reply(call, &mut response)),
+                Ok(response),
+            ),
+            Err(broken) => (
+                Arc::new(Reply::Broken {
+                    reason: broken.reason.clone(),
+                }),
+                Err(broken),
+            ),
         }
     }
 
@@ -198,7 +223,9 @@ impl<D: Dialect> Exchanges<D> {
     ) -> ControlFlow<Ending> {
         let (recorded, reply) = self.read_reply(&call, reply);
         let deliverable = !self.gate().is_closed();
-        let after = self.director().after(Arc::clone(&call), recorded, deliverable);
+        let after = self
+            .director()
+            .after(Arc::clone(&call), recorded, deliverable);
         match client.hold(after).await {
             None => {
                 self.director().abandoned(&call, Side::After);
@@ -206,15 +233,17 @@ impl<D: Dialect> Exchanges<D> {
             }
             Some(After::Deliver) => match reply {
                 Ok(response) => self.send(&call, request, &response, client).await,
-                Err(Broken { reason, instead: Instead::Discard(how) }) => {
-                    Break(Ending::new(Parting::Discard(how), reason))
-                }
-                Err(Broken { reason, instead: Instead::Answer(response) }) => {
-                    self.send(&call, request, &response, client).await.map_break(|ending| Ending {
-                        reason,
-                        ..ending
-                    })
-                }
+                Err(Broken {
+                    reason,
+                    instead: Instead::Discard(how),
+                }) => Break(Ending::new(Parting::Discard(how), reason)),
+                Err(Broken {
+                    reason,
+                    instead: Instead::Answer(response),
+                }) => self
+                    .send(&call, request, &response, client)
+                    .await
+                    .map_break(|ending| Ending { reason, ..ending }),
             },
             Some(After::Discard(how)) => Break(Ending::discarded(how)),
             Some(After::Replace(reply)) => match self.dialect.answer(&reply) {

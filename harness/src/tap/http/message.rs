@@ -30,12 +30,17 @@ impl Headers {
     /// The values under a name, of any case.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let known = move |known: &str| known.eq_ignore_ascii_case(name);
-        self.0.iter().filter(move |(name, _)| known(name)).map(|(_, value)| value.as_slice())
+        self.0
+            .iter()
+            .filter(move |(name, _)| known(name))
+            .map(|(_, value)| value.as_slice())
     }
 
     /// The first value under a name, if it is text.
     pub(crate) fn get<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        self.all(name).next().and_then(|value| std::str::from_utf8(value).ok())
+        self.all(name)
+            .next()
+            .and_then(|value| std::str::from_utf8(value).ok())
     }
 
     /// The comma-separated words under a name, in lower case.
@@ -56,7 +61,10 @@ impl Headers {
         self.0
             .iter()
             .map(|(name, value)| {
-                (name.to_ascii_lowercase(), String::from_utf8_lossy(value).into_owned())
+                (
+                    name.to_ascii_lowercase(),
+                    String::from_utf8_lossy(value).into_owned(),
+                )
             })
             .collect()
     }
@@ -137,7 +145,11 @@ impl RequestMessage {
         wire.extend_from_slice(version);
         self.headers.write_end_to_end(&mut wire);
         if self.announced_body || !self.body.is_empty() {
-            write_header(&mut wire, "content-length", self.body.len().to_string().as_bytes());
+            write_header(
+                &mut wire,
+                "content-length",
+                self.body.len().to_string().as_bytes(),
+            );
         }
         match (self.version, self.keeps_alive()) {
             (Version::Eleven, false) => write_header(&mut wire, "connection", b"close"),
@@ -205,7 +217,10 @@ impl ResponseMessage {
     /// A response that says in plain words why something was refused, and closes.
     pub(crate) fn refusal(status: u16, text: &str) -> Self {
         let closing = Self::new(status, "text/plain; charset=utf-8", format!("{text}\n"));
-        Self { keeps_alive: false, ..closing }
+        Self {
+            keeps_alive: false,
+            ..closing
+        }
     }
 
     /// What a director wants the client to get.
@@ -235,12 +250,17 @@ impl ResponseMessage {
         self.headers.write_end_to_end(&mut wire);
         let body = if has_no_body(self.status) || request.method == "HEAD" {
             // These announce the length that the body would have had.
-            if let (false, Some(length)) = (self.status == 204, self.headers.get("content-length")) {
+            if let (false, Some(length)) = (self.status == 204, self.headers.get("content-length"))
+            {
                 write_header(&mut wire, "content-length", length.as_bytes());
             }
             Bytes::new()
         } else {
-            write_header(&mut wire, "content-length", self.body.len().to_string().as_bytes());
+            write_header(
+                &mut wire,
+                "content-length",
+                self.body.len().to_string().as_bytes(),
+            );
             self.body.clone()
         };
         match (request.version, keeps_alive) {
@@ -309,13 +329,25 @@ mod tests {
     #[test]
     fn the_wish_to_close_goes_along() {
         let closing = request(Version::Eleven, &[("Connection", "close")]);
-        assert!(String::from_utf8(closing.head()).unwrap().contains("connection: close\r\n"));
+        assert!(
+            String::from_utf8(closing.head())
+                .unwrap()
+                .contains("connection: close\r\n")
+        );
         let old = request(Version::Ten, &[]);
         assert!(!old.keeps_alive());
-        assert!(String::from_utf8(old.head()).unwrap().starts_with("POST /a?b=c HTTP/1.0\r\n"));
+        assert!(
+            String::from_utf8(old.head())
+                .unwrap()
+                .starts_with("POST /a?b=c HTTP/1.0\r\n")
+        );
         let kept = request(Version::Ten, &[("connection", "Keep-Alive")]);
         assert!(kept.keeps_alive());
-        assert!(String::from_utf8(kept.head()).unwrap().contains("connection: keep-alive\r\n"));
+        assert!(
+            String::from_utf8(kept.head())
+                .unwrap()
+                .contains("connection: keep-alive\r\n")
+        );
     }
 
     #[test]
@@ -332,9 +364,15 @@ mod tests {
     #[test]
     fn an_absolute_target_is_recorded_by_its_path() {
         let split = |target: &str| split_target(target);
-        assert_eq!(split("http://host:1/a/b?c"), ("/a/b".to_owned(), Some("c".to_owned())));
+        assert_eq!(
+            split("http://host:1/a/b?c"),
+            ("/a/b".to_owned(), Some("c".to_owned()))
+        );
         assert_eq!(split("http://host"), ("/".to_owned(), None));
-        assert_eq!(split("/a?u=http://b/c"), ("/a".to_owned(), Some("u=http://b/c".to_owned())));
+        assert_eq!(
+            split("/a?u=http://b/c"),
+            ("/a".to_owned(), Some("u=http://b/c".to_owned()))
+        );
         assert_eq!(split("*"), ("*".to_owned(), None));
     }
 }

@@ -36,6 +36,8 @@ use super::{Tap, TapContext};
 /// # Errors
 /// When no port can be had.
 pub async fn open(context: TapContext) -> io::Result<Tap> {
-    Tap::open(context, |stream, connection| connection::serve(stream, connection, dialect::Plain))
-        .await
+    Tap::open(context, |stream, connection| {
+        connection::serve(stream, connection, dialect::Plain)
+    })
+    .await
 }

@@ -104,7 +104,11 @@ impl RequestHead {
     pub(crate) fn expects_continue(&self) -> bool {
         self.framing != Framing::None
             && self.message.version == Version::Eleven
-            && self.message.headers.words("expect").any(|word| word == "100-continue")
+            && self
+                .message
+                .headers
+                .words("expect")
+                .any(|word| word == "100-continue")
     }
 }
 
@@ -117,7 +121,11 @@ pub(crate) struct Reader<R> {
 
 impl<R: AsyncRead + Unpin> Reader<R> {
     pub(crate) fn new(half: R) -> Self {
-        Self { half, buffer: BytesMut::new(), end: None }
+        Self {
+            half,
+            buffer: BytesMut::new(),
+            end: None,
+        }
     }
 
     /// The half itself.
@@ -165,7 +173,10 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         &mut self,
         head: RequestHead,
     ) -> Result<RequestMessage, NoMessage> {
-        let RequestHead { mut message, framing } = head;
+        let RequestHead {
+            mut message,
+            framing,
+        } = head;
         message.body = self.body(framing).await?;
         Ok(message)
     }
@@ -268,7 +279,11 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 
     fn within_head_limit(&self) -> Result<(), Malformed> {
-        if self.buffer.len() > HEAD_LIMIT { Err(Malformed::HeadTooLong) } else { Ok(()) }
+        if self.buffer.len() > HEAD_LIMIT {
+            Err(Malformed::HeadTooLong)
+        } else {
+            Ok(())
+        }
     }
 
     async fn body(&mut self, framing: Framing) -> Result<Bytes, NoMessage> {
@@ -314,11 +329,20 @@ fn foreign(buffer: &[u8]) -> Result<(), Malformed> {
 }
 
 fn version(minor: Option<u8>) -> Version {
-    if minor == Some(0) { Version::Ten } else { Version::Eleven }
+    if minor == Some(0) {
+        Version::Ten
+    } else {
+        Version::Eleven
+    }
 }
 
 fn owned(headers: &[httparse::Header<'_>]) -> Headers {
-    Headers(headers.iter().map(|header| (header.name.to_owned(), header.value.to_vec())).collect())
+    Headers(
+        headers
+            .iter()
+            .map(|header| (header.name.to_owned(), header.value.to_vec()))
+            .collect(),
+    )
 }
 
 fn content_length(headers: &Headers) -> Result<Option<usize>, Malformed> {

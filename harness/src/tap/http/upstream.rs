@@ -11,7 +11,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::client::Client;
 use super::message::ResponseMessage;
-use super::reader::{End, NoMessage, Reader};
+use super::reader::{BODY_LIMIT, End, NoMessage, Reader};
 use crate::tap::{Discard, Extent, Gate};
 
 /// The dependency's side. Connected when the first call is passed on, so that a call
@@ -56,7 +56,10 @@ pub(crate) enum Instead {
 
 impl Broken {
     fn unreachable(reason: String) -> Self {
-        Self { reason, instead: Instead::Discard(Discard::Reset) }
+        Self {
+            reason,
+            instead: Instead::Discard(Discard::Reset),
+        }
     }
 }
 
@@ -68,13 +71,18 @@ impl From<NoMessage> for Broken {
                 instead: Instead::Discard(Discard::Close),
             },
             NoMessage::Ended(End::Lost(error)) => Self {
-                reason: format!("the connection to the dependency broke before a whole reply: {error}"),
+                reason: format!(
+                    "the connection to the dependency broke before a whole reply: {error}"
+                ),
                 instead: Instead::Discard(Discard::Reset),
             },
             NoMessage::Malformed(malformed) => {
                 let reason = format!("the dependency's reply could not be passed on: {malformed}");
                 let answer = ResponseMessage::refusal(502, &reason);
-                Self { reason, instead: Instead::Answer(Box::new(answer)) }
+                Self {
+                    reason,
+                    instead: Instead::Answer(Box::new(answer)),
+                }
             }
         }
     }
@@ -82,13 +90,18 @@ impl From<NoMessage> for Broken {
 
 impl Upstream {
     pub(crate) fn new(address: SocketAddr) -> Self {
-        Self { address, link: None }
+        Self {
+            address,
+            link: None,
+        }
     }
 
     /// Resolves, with the reason, when the dependency ends a connection on which no
     /// call is under way, or speaks unasked.
     pub(crate) async fn idle_end(&mut self) -> String {
-        let Some(link) = &mut self.link else { return std::future::pending().await };
+        let Some(link) = &mut self.link else {
+            return std::future::pending().await;
+        };
         link.idle_end().await
     }
 
@@ -100,8 +113,16 @@ impl Upstream {
         head: Vec<u8>,
         body: Bytes,
     ) -> Forwarded {
-        let nothing = |left, unreachable| Forwarded { extent: Extent::Nothing, left, unreachable };
-        if self.link.as_mut().is_some_and(|link| link.idle_end().now_or_never().is_some()) {
+        let nothing = |left, unreachable| Forwarded {
+            extent: Extent::Nothing,
+            left,
+            unreachable,
+        };
+        if self
+            .link
+            .as_mut()
+            .is_some_and(|link| link.idle_end().now_or_never().is_some())
+        {
             self.link = None;
         }
         let link = match &mut self.link {
@@ -163,7 +184,13 @@ impl Upstream {
     /// Closes the connection for writing and awaits the dependency's own end of it:
     /// only then has the dependency let go of what the connection held.
     pub(crate) async fn part(self) {
-        let Some(Link { mut reader, mut writer }) = self.link else { return };
+        let Some(Link {
+            mut reader,
+            mut writer,
+        }) = self.link
+        else {
+            return;
+        };
         let _ = writer.shutdown().await;
         while reader.fill().await.is_ok() {
             reader.discard();
@@ -176,7 +203,10 @@ impl Link {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (reader, writer) = stream.into_split();
-        Ok(Self { reader: Reader::new(reader), writer })
+        Ok(Self {
+            reader: Reader::new(reader),
+            writer,
+        })
     }
 
     async fn idle_end(&mut self) -> String {
@@ -205,7 +235,7 @@ impl Link {
             let writing = gate.forward(writer.write_all_buf(&mut wire));
             // A dependency may answer before it has read all, and stop reading then.
             let reading = async {
-                while reader.fill().await.is_ok() {}
+                while reader.buffered() < BODY_LIMIT && reader.fill().await.is_ok() {}
                 std::future::pending().await
             };
             tokio::select! {
@@ -221,6 +251,10 @@ impl Link {
             (_, remaining) if remaining == whole => Extent::Nothing,
             _ => Extent::Partly,
         };
-        Forwarded { extent, left, unreachable: None }
+        Forwarded {
+            extent,
+            left,
+            unreachable: None,
+        }
     }
 }

@@ -1,0 +1,176 @@
+//! The SQS tap: the HTTP tap with knowledge of the SQS JSON protocol.
+//!
+//! Each wire attempt is one call that carries the SDK's invocation id, so that whoever
+//! counts calls can tell a repetition from a new one. Queue URLs are rewritten in both
+//! directions: clients see the tap's address, the dependency its own. All other bytes
+//! of a request and of a reply stay as they are, so the checksums that SDKs verify
+//! hold.
+//!
+//! The older query protocol (form in, XML out) is refused with an error that says so.
+//! Requests that are no SQS action at all (a health check) pass as plain HTTP calls.
+//!
+//! Toward AWS itself requests must be signed anew for the real host; that belongs into
+//! [`Dialect::request`], after the URLs were rewritten.
+
+mod error;
+mod urls;
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use self::urls::{Origin, rewrite};
+use super::http::connection::serve;
+use super::http::dialect::{Dialect, Plain, Refusal};
+use super::http::message::{RequestMessage, ResponseMessage};
+use super::{Call, Reply, Request, SqsReply, SqsRequest, Tap, TapContext};
+
+/// Opens a tap in front of a queue server.
+///
+/// # Errors
+/// When no port can be had.
+pub async fn open(context: TapContext) -> io::Result<Tap> {
+    Tap::open(context, |stream, connection| async move {
+        let own = match stream.local_addr() {
+            Ok(address) => address,
+            Err(error) => return format!("the client was gone at once: {error}"),
+        };
+        let dialect = Sqs::new(own, connection.tap.upstream);
+        serve(stream, connection, dialect).await
+    })
+    .await
+}
+
+const TARGET: &str = "AmazonSQS.";
+const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
+
+/// The SQS JSON protocol.
+struct Sqs {
+    own: Origin,
+    dependency: Origin,
+}
+
+impl Sqs {
+    fn new(own: SocketAddr, dependency: SocketAddr) -> Self {
+        Self {
+            own: Origin::of(own),
+            dependency: Origin::of(dependency),
+        }
+    }
+}
+
+impl Dialect for Sqs {
+    fn request(&self, message: &mut RequestMessage) -> Result<Request, Box<Refusal>> {
+        let Some(target) = message.headers.get("x-amz-target") else {
+            return match is_query_protocol(message) {
+                true => Err(error::query_protocol()),
+                false => Plain.request(message),
+            };
+        };
+        let Some(action) = target.strip_prefix(TARGET).map(str::to_owned) else {
+            return Err(error::unknown_target(target));
+        };
+        if let Some(body) = rewrite(&message.body, &self.dependency) {
+            message.body = body;
+        }
+        let body: Value = if message.body.is_empty() {
+            Value::Object(serde_json::Map::new())
+        } else {
+            serde_json::from_slice(&message.body)
+                .map_err(|fault| error::no_json(&action, &fault))?
+        };
+        let header = |name| message.headers.get(name).map(str::to_owned);
+        Ok(Request::Sqs(SqsRequest {
+            queue: queue_name(&body),
+            invocation: header("amz-sdk-invocation-id"),
+            attempt: message
+                .headers
+                .get("amz-sdk-request")
+                .and_then(wire_attempt)
+                .unwrap_or(1),
+            action,
+            body,
+        }))
+    }
+
+    fn reply(&self, call: &Call, message: &mut ResponseMessage) -> Reply {
+        if !matches!(call.request, Request::Sqs(_)) {
+            return Plain.reply(call, message);
+        }
+        let body = if message.body.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&message.body).unwrap_or_else(|_| {
+                Value::String(String::from_utf8_lossy(&message.body).into_owned())
+            })
+        };
+        let error = error::name(message, &body);
+        if let Some(body) = rewrite(&message.body, &self.own) {
+            message.body = body;
+        }
+        Reply::Sqs(SqsReply {
+            status: message.status,
+            error,
+            body,
+        })
+    }
+
+    fn answer(&self, reply: &Reply) -> Option<ResponseMessage> {
+        match reply {
+            Reply::Sqs(reply) => Some(self.response(reply)),
+            Reply::Http(reply) => Some(ResponseMessage::from_recorded(reply)),
+            Reply::Postgres(_) | Reply::Broken { .. } => None,
+        }
+    }
+}
+
+impl Sqs {
+    fn response(&self, reply: &SqsReply) -> ResponseMessage {
+        let (body, query_error) = match &reply.error {
+            Some(name) => error::body_and_header(name, reply),
+            None => (reply.body.to_string(), None),
+        };
+        let body = Bytes::from(body);
+        let body = rewrite(&body, &self.own).unwrap_or(body);
+        let mut response = ResponseMessage::new(reply.status, MEDIA_TYPE, body);
+        response
+            .headers
+            .push("x-amzn-requestid", uuid::Uuid::new_v4().to_string());
+        if let Some(query_error) = query_error {
+            response.headers.push("x-amzn-query-error", query_error);
+        }
+        response
+    }
+}
+
+fn is_query_protocol(message: &RequestMessage) -> bool {
+    let form = message
+        .headers
+        .get("content-type")
+        .is_some_and(|media_type| media_type.starts_with("application/x-www-form-urlencoded"));
+    let query = message
+        .target
+        .split_once('?')
+        .map_or("", |(_, query)| query);
+    form || query
+        .split('&')
+        .any(|parameter| parameter.starts_with("Action="))
+}
+
+fn queue_name(body: &Value) -> Option<String> {
+    let url = body.get("QueueUrl").and_then(Value::as_str);
+    let of_url = url
+        .and_then(|url| url.rsplit('/').next())
+        .filter(|name| !name.is_empty());
+    let name = of_url.or_else(|| body.get("QueueName").and_then(Value::as_str));
+    name.map(str::to_owned)
+}
+
+/// The attempt in `attempt=2; max=3`.
+fn wire_attempt(header: &str) -> Option<u32> {
+    header
+        .split(';')
+        .find_map(|part| part.trim().strip_prefix("attempt=")?.parse().ok())
+}

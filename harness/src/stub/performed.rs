@@ -1,0 +1,83 @@
+//! The stub's own record of what it did.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::routes::Outcome;
+use crate::tap::HttpRequest;
+
+/// One request that a stub got whole.
+#[derive(Clone, Debug)]
+pub struct Performed {
+    /// Its place among the requests of this stub, from 1.
+    pub sequence: u64,
+    /// The request.
+    pub request: HttpRequest,
+    /// The job's id, where the route says where it stands and it stands there.
+    pub job: Option<String>,
+    /// The message's name, where the path gives it.
+    pub message: Option<String>,
+    /// Whether it was a write, performed: it counts toward the outside requests.
+    pub write: bool,
+    /// The status of the answer. 404 also for requests that fit no route.
+    pub status: u16,
+}
+
+type Told = Box<dyn Fn(&Performed) + Send + Sync>;
+
+/// Counts and tells.
+pub(super) struct Record {
+    counts: Mutex<Counts>,
+    told: Told,
+}
+
+#[derive(Default)]
+struct Counts {
+    requests: u64,
+    writes: u64,
+    by_name: BTreeMap<String, u64>,
+}
+
+impl Record {
+    pub(super) fn new(told: impl Fn(&Performed) + Send + Sync + 'static) -> Self {
+        Self {
+            counts: Mutex::default(),
+            told: Box::new(told),
+        }
+    }
+
+    fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
+        // Counting can't panic half way.
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn performed(&self, request: HttpRequest, outcome: &Outcome) {
+        let sequence = {
+            let mut counts = self.counts();
+            counts.requests += 1;
+            if outcome.write {
+                counts.writes += 1;
+                for name in outcome.job.iter().chain(&outcome.message) {
+                    *counts.by_name.entry(name.clone()).or_default() += 1;
+                }
+            }
+            counts.requests
+        };
+        (self.told)(&Performed {
+            sequence,
+            request,
+            job: outcome.job.clone(),
+            message: outcome.message.clone(),
+            write: outcome.write,
+            status: outcome.response.status,
+        });
+    }
+
+    pub(super) fn writes(&self) -> u64 {
+        self.counts().writes
+    }
+
+    pub(super) fn writes_for(&self, name: &str) -> u64 {
+        self.counts().by_name.get(name).copied().unwrap_or(0)
+    }
+}
