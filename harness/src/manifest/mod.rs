@@ -1,9 +1,40 @@
 //! `rehearsal.yaml`: what the harness knows of the system under rehearsal, and the
 //! only place where it stands.
 //!
-//! `raw` mirrors the file with a place for every value, `resolve` turns it into the
-//! types below and reports all problems at once. Only the resolved types leave this
-//! module; everything in them has been checked.
+//! ```text
+//! text ── node ──▶ located values ── context ──▶ names ── one reader a section ──▶ Manifest
+//!                                                                   └─ problems ─▶ ManifestError
+//! ```
+//!
+//! Every value keeps its place until it is read, and all problems of a file are reported
+//! at once. Only the types below leave this module; everything in them has been checked.
+
+mod command;
+mod command_line;
+mod context;
+mod dependencies;
+mod duration;
+mod error;
+mod json_path;
+mod keys;
+mod load;
+mod mending;
+mod messages;
+mod node;
+mod operator;
+mod pattern;
+mod place;
+mod placeholders;
+mod problem;
+mod processes;
+mod route;
+mod source;
+mod sql;
+mod stages;
+mod suggestion;
+mod table;
+mod template;
+mod totals;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,6 +44,19 @@ use indexmap::IndexMap;
 
 use crate::ids::{DependencyName, RoleName, StageName};
 use crate::tap::Side;
+
+pub use command_line::CommandLineFault;
+pub use duration::DurationFault;
+pub use error::{Invalid, ManifestError};
+pub use json_path::{JsonPathFault, select, show_json_path};
+pub use problem::{Defect, Noun, Problem, ProtocolName};
+pub use route::{PathMatch, RouteFault, match_path};
+pub use source::{Span, Spot};
+pub use sql::{fold_sql, sql_contains};
+pub use template::{
+    BodyError, Lookup, RenderedCommand, TemplateFault, UnknownPlaceholder, render_json,
+    render_table,
+};
 
 /// A whole manifest, checked.
 #[derive(Clone, Debug)]

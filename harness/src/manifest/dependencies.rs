@@ -1,0 +1,392 @@
+//! Reading `dependencies`.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use super::context::Context;
+use super::keys;
+use super::node::{Node, Value};
+use super::pattern::read_request_pattern;
+use super::place::{Holder, read_place};
+use super::placeholders::{Placeholders, RESERVED};
+use super::problem::{Defect, Noun, ProtocolName};
+use super::source::Span;
+use super::suggestion::nearest;
+use super::table::{Table, choice, list, named, named_things, number, scalar, template, text};
+use super::{DeadLetter, Dependency, Place, Protocol, Provide, Queue, ReplyBody, Route};
+use crate::ids::DependencyName;
+
+/// The attributes of a standard queue that a client may set.
+pub(super) const QUEUE_ATTRIBUTES: &[&str] = &[
+    "DelaySeconds",
+    "KmsDataKeyReusePeriodSeconds",
+    "KmsMasterKeyId",
+    "MaximumMessageSize",
+    "MessageRetentionPeriod",
+    "Policy",
+    "ReceiveMessageWaitTimeSeconds",
+    "SqsManagedSseEnabled",
+    "VisibilityTimeout",
+];
+
+pub(super) fn read_dependencies<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+) -> Option<IndexMap<DependencyName, Dependency>> {
+    let entries = named_things(cx, node, "`dependencies`", Noun::Dependency, RESERVED)?;
+    let dependencies: Vec<_> = entries
+        .into_iter()
+        .map(|(name, node)| Some((name.into(), read_dependency(cx, name, node)?)))
+        .collect();
+    dependencies.into_iter().collect()
+}
+
+fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<Dependency> {
+    let table = Table::read(cx, node, keys::DEPENDENCY, format!("dependency `{name}`"))?;
+    let protocol = table.need_text(cx, "protocol").and_then(|(written, span)| {
+        let what = table.what("protocol");
+        choice(cx, span, what, written, &["postgres", "sqs", "http"])?;
+        cx.names.dependencies.get(name)?.protocol
+    });
+    let allow_external = table.flag(cx, "allow_external", false);
+    let provide = table.need_text(cx, "provide").and_then(|(written, span)| {
+        let what = table.what("provide");
+        let written = choice(cx, span, what, written, &["embedded", "stub", "external"])?;
+        Some((written, span))
+    });
+    let protocol = protocol?;
+    let provide = provide.and_then(|(written, span)| {
+        if !protocol.provisions().contains(&written) {
+            cx.report(
+                span,
+                Defect::ProvideDoesNotFit {
+                    provide: written,
+                    protocol,
+                },
+            );
+            return None;
+        }
+        if written != "external" {
+            table.refuse(cx, &["url"], "a dependency with `provide: external`");
+        }
+        match written {
+            "embedded" => Some(Provide::Embedded),
+            "stub" => Some(Provide::Stub),
+            _ => {
+                let url = read_url(cx, &table, name, protocol, allow_external.unwrap_or(true))?;
+                Some(Provide::External { url })
+            }
+        }
+    });
+    if protocol != ProtocolName::Sqs {
+        table.refuse(cx, &["queues"], "a dependency with `protocol: sqs`");
+    }
+    if protocol != ProtocolName::Http {
+        table.refuse(cx, &["routes"], "a dependency with `protocol: http`");
+    }
+    let protocol = match protocol {
+        ProtocolName::Postgres => Some(Protocol::Postgres),
+        ProtocolName::Sqs => table.need(cx, "queues").and_then(|node| {
+            let queues = read_queues(cx, node, &table.what("queues"))?;
+            Some(Protocol::Sqs { queues })
+        }),
+        ProtocolName::Http => {
+            let stub = table.get("provide").is_none_or(
+                |node| !matches!(&node.value, Value::Text(written) if written == "external"),
+            );
+            let routes = match table.get("routes") {
+                None if stub => table.need(cx, "routes").map(|_| Vec::new()),
+                None => Some(Vec::new()),
+                Some(node) => read_routes(cx, node, &table.what("routes"), stub),
+            };
+            routes.map(|routes| Protocol::Http { routes })
+        }
+    };
+    Some(Dependency {
+        protocol: protocol?,
+        provide: provide?,
+        allow_external: allow_external?,
+    })
+}
+
+fn read_url<'n>(
+    cx: &mut Context<'n>,
+    table: &Table<'n>,
+    name: &str,
+    protocol: ProtocolName,
+    allow_external: bool,
+) -> Option<String> {
+    let (written, span) = table.need_text(cx, "url")?;
+    let schemes: &[&str] = match protocol {
+        ProtocolName::Postgres => &["postgres", "postgresql"],
+        ProtocolName::Sqs | ProtocolName::Http => &["http", "https"],
+    };
+    let url = reqwest::Url::parse(written)
+        .ok()
+        .filter(|url| schemes.contains(&url.scheme()));
+    let host = url
+        .as_ref()
+        .and_then(|url| url.host_str())
+        .filter(|host| !host.is_empty());
+    let Some(host) = host else {
+        cx.report(
+            span,
+            Defect::Url {
+                what: table.what("url"),
+                protocol,
+            },
+        );
+        return None;
+    };
+    if !allow_external && !is_loopback(host) {
+        let span = cx.source.narrow(span, host);
+        let (dependency, host) = (name.to_owned(), host.to_owned());
+        cx.report(span, Defect::NotLoopback { dependency, host });
+        return None;
+    }
+    Some(written.to_owned())
+}
+
+/// Whether a URL's host is this machine, by its spelling alone.
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || address
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+fn read_queues<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    title: &str,
+) -> Option<IndexMap<String, Queue>> {
+    let entries = named_things(cx, node, title, Noun::Queue, &[])?;
+    if entries.is_empty() {
+        cx.report(
+            node.anchor(),
+            Defect::Empty {
+                what: title.to_owned(),
+            },
+        );
+        return None;
+    }
+    let names: Vec<_> = entries.iter().map(|&(name, _)| name).collect();
+    let queues: Vec<_> = entries
+        .into_iter()
+        .map(|(name, node)| Some((name.to_owned(), read_queue(cx, name, node, &names)?)))
+        .collect();
+    queues.into_iter().collect()
+}
+
+fn read_queue<'n>(
+    cx: &mut Context<'n>,
+    name: &str,
+    node: &'n Node,
+    queues: &[&str],
+) -> Option<Queue> {
+    if matches!(node.value, Value::Null) {
+        return Some(Queue::default());
+    }
+    let table = Table::read(cx, node, keys::QUEUE, format!("queue `{name}`"))?;
+    let placeholders = Placeholders::of_queue(&cx.names);
+    let attributes = match table.get("attributes") {
+        None => Some(BTreeMap::new()),
+        Some(node) => read_attributes(cx, node, &table.what("attributes"), &placeholders),
+    };
+    let dead_letter = match table.get("dead_letter") {
+        None => Some(None),
+        Some(node) => read_dead_letter(cx, name, node, queues, &placeholders).map(Some),
+    };
+    Some(Queue {
+        attributes: attributes?,
+        dead_letter: dead_letter?,
+    })
+}
+
+fn read_attributes<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    title: &str,
+    placeholders: &Placeholders,
+) -> Option<BTreeMap<String, super::Template>> {
+    let mut whole = true;
+    let mut attributes = BTreeMap::new();
+    for (name, key, value) in named(cx, node, title)? {
+        if !QUEUE_ATTRIBUTES.contains(&name) {
+            let nearest = nearest(name, QUEUE_ATTRIBUTES.iter().copied());
+            cx.report(
+                key,
+                Defect::QueueAttribute {
+                    name: name.to_owned(),
+                    nearest,
+                },
+            );
+            whole = false;
+        }
+        match template(cx, value, &format!("`{name}` in {title}"), placeholders) {
+            Some(value) => _ = attributes.insert(name.to_owned(), value),
+            None => whole = false,
+        }
+    }
+    whole.then_some(attributes)
+}
+
+fn read_dead_letter<'n>(
+    cx: &mut Context<'n>,
+    name: &str,
+    node: &'n Node,
+    queues: &[&str],
+    placeholders: &Placeholders,
+) -> Option<DeadLetter> {
+    let title = format!("`dead_letter` of queue `{name}`");
+    let table = Table::read(cx, node, keys::DEAD_LETTER, title)?;
+    let queue = table.need_text(cx, "queue").and_then(|(queue, span)| {
+        cx.one_of(span, Noun::Queue, queue, queues)?;
+        if queue == name {
+            cx.report(
+                span,
+                Defect::OwnDeadLetter {
+                    queue: queue.to_owned(),
+                },
+            );
+            return None;
+        }
+        Some(queue.to_owned())
+    });
+    let what = table.what("max_receives");
+    let max_receives = table.need(cx, "max_receives").and_then(|node| {
+        if matches!(node.value, Value::Number(_)) {
+            number(cx, node, what.clone(), (1, 1000))?;
+        }
+        template(cx, node, &what, placeholders)
+    });
+    Some(DeadLetter {
+        queue: queue?,
+        max_receives: max_receives?,
+    })
+}
+
+fn read_routes<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    title: &str,
+    stub: bool,
+) -> Option<Vec<Route>> {
+    let items = list(cx, node, title)?;
+    if items.is_empty() && stub {
+        cx.report(
+            node.span,
+            Defect::Empty {
+                what: title.to_owned(),
+            },
+        );
+        return None;
+    }
+    let routes: Vec<_> = items
+        .iter()
+        .enumerate()
+        .map(|(index, node)| {
+            let title = format!("route {} of {title}", index + 1);
+            read_route(cx, node, title, stub)
+        })
+        .collect();
+    routes.into_iter().collect()
+}
+
+fn read_route<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    title: String,
+    stub: bool,
+) -> Option<Route> {
+    let table = Table::read(cx, node, keys::ROUTE, title)?;
+    let what = table.what("on");
+    let on = table.need(cx, "on").and_then(|node| {
+        let written = text(cx, node, &what)?;
+        read_request_pattern(cx, node, written)
+    });
+    let write = table.flag(cx, "write", false);
+    let job = match table.get("job") {
+        None => Some(None),
+        Some(node) => {
+            let place = read_place(cx, node, &table.what("job"), Holder::Request);
+            place.and_then(|place| {
+                if let (Place::Path(segment), Some((_, path))) = (&place, &on)
+                    && !path.split('/').any(|part| part == format!("{{{segment}}}"))
+                {
+                    let what = table.what("job");
+                    let defect = Defect::PlaceDoesNotFit {
+                        what,
+                        key: "path",
+                        holder: "this route",
+                    };
+                    cx.report(node.span, defect);
+                    return None;
+                }
+                Some(Some(place))
+            })
+        }
+    };
+    if !stub {
+        table.refuse(cx, &["reply"], "a dependency with `provide: stub`");
+    }
+    let reply = match table.get("reply") {
+        Some(node) if stub => read_reply(cx, node, &table.what("reply")),
+        _ => Some((200, ReplyBody::Empty, node.span)),
+    };
+    let (method, path) = on?;
+    let (job, (status, body, span)) = (job?, reply?);
+    let named = path
+        .split('/')
+        .any(|part| matches!(part, "{message}" | "{job}"));
+    if matches!(body, ReplyBody::Message) && !named && job.is_none() {
+        cx.report(span, Defect::ReplyWithoutMessage);
+        return None;
+    }
+    Some(Route {
+        method,
+        path,
+        write: write?,
+        job,
+        status,
+        reply: body,
+    })
+}
+
+fn read_reply<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    title: &str,
+) -> Option<(u16, ReplyBody, Span)> {
+    let table = Table::read(cx, node, keys::REPLY, title)?;
+    let status = table.number(cx, "status", 200, (200, 599));
+    let body = match table.get("body") {
+        None => Some((ReplyBody::Empty, node.span)),
+        Some(node) => read_reply_body(cx, node, &table.what("body")).map(|body| (body, node.span)),
+    };
+    let (body, span) = body?;
+    Some((u16::try_from(status?).ok()?, body, span))
+}
+
+/// `empty`, `message`, or `{ text: … }`.
+fn read_reply_body<'n>(cx: &mut Context<'n>, node: &'n Node, title: &str) -> Option<ReplyBody> {
+    if matches!(node.value, Value::Table(_)) {
+        let table = Table::read(cx, node, keys::REPLY_BODY, title)?;
+        let what = table.what("text");
+        let node = table.need(cx, "text")?;
+        return scalar(cx, node, &what).map(|text| ReplyBody::Text(text.to_owned()));
+    }
+    let written = text(cx, node, title)?;
+    match choice(
+        cx,
+        node.span,
+        title.to_owned(),
+        written,
+        &["empty", "message"],
+    )? {
+        "message" => Some(ReplyBody::Message),
+        _ => Some(ReplyBody::Empty),
+    }
+}

@@ -1,0 +1,85 @@
+//! Every key that may stand in a manifest, table by table. The readers take their keys
+//! from here, and a test holds `docs/manifest.md` against it.
+
+/// The keys of one kind of table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keys {
+    /// What the table is, as messages and the reference call it.
+    pub(super) table: &'static str,
+    /// All it may hold.
+    pub(super) keys: &'static [&'static str],
+}
+
+macro_rules! tables {
+    ($($name:ident: $table:literal = $($key:literal)*;)*) => {
+        $(pub(super) const $name: Keys = Keys { table: $table, keys: &[$($key),*] };)*
+
+        #[cfg(test)]
+        const ALL: &[Keys] = &[$($name),*];
+    };
+}
+
+tables! {
+    ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
+        "settings" "messages" "stages" "totals" "terminal" "operator" "observations"
+        "background" "limits";
+    COMMAND: "command" = "command" "environment";
+    DEPENDENCY: "dependency" = "protocol" "provide" "url" "allow_external" "queues" "routes";
+    QUEUE: "queue" = "attributes" "dead_letter";
+    DEAD_LETTER: "dead_letter" = "queue" "max_receives";
+    ROUTE: "route" = "on" "write" "job" "reply";
+    REPLY: "reply" = "status" "body";
+    REPLY_BODY: "reply body" = "text";
+    PLACE: "place" = "body" "header" "path";
+    SETTING: "setting" = "default" "doc";
+    PROCESS: "process" = "command" "environment" "instances" "listens" "ready" "restart"
+        "consumes" "ready_within" "stop_within";
+    READY: "ready" = "http" "call" "output";
+    CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
+    BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
+        "queue" "request";
+    MESSAGES: "messages" = "submit" "recognise" "kinds";
+    SUBMIT: "submit" = "process" "request" "headers" "body" "job";
+    BIND: "bind" = "statement" "bind";
+    KIND: "kind" = "content" "type" "kills";
+    STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "doc";
+    CAPTURE: "capture" = "statement" "bind" "body" "header" "path";
+    TOTAL: "total" = "witness" "claim";
+    WITNESS: "witness" = "add" "subtract" "distinct" "by";
+    CLAIM: "claim" = "dependency" "query";
+    TERMINAL: "terminal" = "stage" "requires_write";
+    OBSERVATION: "observation" = "dependency" "query" "operator" "path" "base64" "process"
+        "request" "json";
+    LIMITS: "limits" = "step" "scenario" "quiet" "build";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_explains_every_key_of_every_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/manifest.md");
+        let reference = std::fs::read_to_string(path).unwrap();
+        for keys in ALL {
+            let heading = format!("`{}`", keys.table);
+            let section = reference
+                .split("\n## ")
+                .find(|section| {
+                    section
+                        .lines()
+                        .next()
+                        .is_some_and(|line| line.contains(&heading))
+                })
+                .unwrap_or_else(|| panic!("docs/manifest.md has no section {heading}"));
+            for key in keys.keys {
+                assert!(
+                    section
+                        .lines()
+                        .any(|line| line.starts_with(&format!("| `{key}` |"))),
+                    "docs/manifest.md does not explain `{key}` in {heading}"
+                );
+            }
+        }
+    }
+}

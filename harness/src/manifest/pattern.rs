@@ -1,0 +1,193 @@
+//! Which calls are meant: reading patterns, checking them against the protocol of their
+//! dependency, and saying them in words.
+
+use super::Pattern;
+use super::context::Context;
+use super::node::Node;
+use super::problem::{Defect, Noun, ProtocolName};
+use super::route::{check_path_pattern, split_request};
+use super::sql::fold_sql;
+use super::table::{Table, text};
+use crate::ids::DependencyName;
+
+const PATTERNS: &[&str] = &["statement", "transaction", "action", "request"];
+
+/// The actions of SQS.
+const ACTIONS: &[&str] = &[
+    "SendMessage",
+    "SendMessageBatch",
+    "ReceiveMessage",
+    "DeleteMessage",
+    "DeleteMessageBatch",
+    "ChangeMessageVisibility",
+    "ChangeMessageVisibilityBatch",
+    "GetQueueUrl",
+    "GetQueueAttributes",
+    "SetQueueAttributes",
+    "CreateQueue",
+    "DeleteQueue",
+    "PurgeQueue",
+    "ListQueues",
+    "ListDeadLetterSourceQueues",
+    "StartMessageMoveTask",
+    "CancelMessageMoveTask",
+    "ListMessageMoveTasks",
+    "TagQueue",
+    "UntagQueue",
+    "ListQueueTags",
+    "AddPermission",
+    "RemovePermission",
+];
+
+/// Calls on one wire.
+pub(super) struct Calls {
+    pub(super) dependency: DependencyName,
+    pub(super) protocol: ProtocolName,
+    pub(super) pattern: Pattern,
+}
+
+/// The keys `dependency` and one of `statement`, `transaction`, `action` (with `queue`)
+/// and `request`.
+pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<Calls> {
+    let dependency = table.need_text(cx, "dependency").and_then(|(name, span)| {
+        let names = cx.dependency(span, name)?;
+        Some((name, names))
+    });
+    let protocol = dependency.as_ref().and_then(|(_, names)| names.protocol);
+    let sought = protocol.map_or(PATTERNS, ProtocolName::patterns);
+    let there = PATTERNS.iter().any(|&key| table.get(key).is_some());
+    let (key, node) = table.exactly_one(cx, if there { PATTERNS } else { sought })?;
+    let (name, names) = dependency?;
+    let protocol = protocol?;
+    if !protocol.patterns().contains(&key) {
+        let dependency = name.to_owned();
+        cx.report(
+            node.anchor(),
+            Defect::PatternDoesNotFit {
+                key,
+                dependency,
+                protocol,
+            },
+        );
+        return None;
+    }
+    if key != "action" {
+        table.refuse(cx, &["queue"], "an `action`");
+    }
+    let pattern = match key {
+        "statement" => Pattern::Statement(read_sql(cx, node, table)?),
+        "transaction" => Pattern::Transaction(read_sql(cx, node, table)?),
+        "action" => {
+            let what = table.what(key);
+            let action = text(cx, node, &what).and_then(|action| {
+                cx.one_of(node.span, Noun::Action, action, ACTIONS)?;
+                Some(action.to_owned())
+            });
+            let queue = match table.text(cx, "queue")? {
+                None => None,
+                Some((queue, span)) => {
+                    cx.one_of(span, Noun::Queue, queue, &names.queues)?;
+                    Some(queue.to_owned())
+                }
+            };
+            Pattern::Action {
+                action: action?,
+                queue,
+            }
+        }
+        _ => {
+            let what = table.what(key);
+            let written = text(cx, node, &what)?;
+            let (method, path) = read_request_pattern(cx, node, written)?;
+            Pattern::Request { method, path }
+        }
+    };
+    Some(Calls {
+        dependency: name.into(),
+        protocol,
+        pattern,
+    })
+}
+
+/// A part of a statement.
+pub(super) fn read_sql<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    table: &Table<'n>,
+) -> Option<String> {
+    text(cx, node, &table.what("statement")).map(str::to_owned)
+}
+
+/// `METHOD /path/pattern`.
+pub(super) fn read_request_pattern(
+    cx: &mut Context<'_>,
+    node: &Node,
+    written: &str,
+) -> Option<(String, String)> {
+    let read = split_request(written).and_then(|(method, path)| {
+        check_path_pattern(path)?;
+        Ok((method.to_owned(), path.to_owned()))
+    });
+    match read {
+        Ok(request) => Some(request),
+        Err(fault) => {
+            let written = written.to_owned();
+            cx.report(node.span, Defect::Route { written, fault });
+            None
+        }
+    }
+}
+
+impl Pattern {
+    /// The calls in words: ``a transaction with `insert into jobs` ``.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Statement(text) => format!("a statement with `{}`", fold_sql(text)),
+            Self::Transaction(text) => format!("a transaction with `{}`", fold_sql(text)),
+            Self::Action {
+                action,
+                queue: None,
+            } => format!("{action} on any queue"),
+            Self::Action {
+                action,
+                queue: Some(queue),
+            } => format!("{action} on queue `{queue}`"),
+            Self::Request { method, path } if method == "*" => format!("any request to {path}"),
+            Self::Request { method, path } => format!("{method} {path}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_said_in_words() {
+        let action = |queue: Option<&str>| Pattern::Action {
+            action: "SendMessage".to_owned(),
+            queue: queue.map(str::to_owned),
+        };
+        let request = |method: &str| Pattern::Request {
+            method: method.to_owned(),
+            path: "/orders/*".to_owned(),
+        };
+        let said = [
+            Pattern::Transaction("INSERT  into Orders".to_owned()).describe(),
+            action(None).describe(),
+            action(Some("jobs")).describe(),
+            request("POST").describe(),
+            request("*").describe(),
+        ];
+        assert_eq!(
+            said,
+            [
+                "a transaction with `insert into orders`",
+                "SendMessage on any queue",
+                "SendMessage on queue `jobs`",
+                "POST /orders/*",
+                "any request to /orders/*",
+            ]
+        );
+    }
+}

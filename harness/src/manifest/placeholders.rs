@@ -1,0 +1,144 @@
+//! Which placeholders have a value where.
+
+use super::context::Names;
+use super::problem::{Defect, ProtocolName};
+use super::suggestion::nearest;
+
+/// The first parts of placeholders, which no dependency may be named.
+pub(super) const RESERVED: &[&str] = &[
+    "root",
+    "port",
+    "setting",
+    "message",
+    "argument",
+    "checkpoint",
+];
+
+/// The placeholders that have a value in one place of the manifest.
+#[derive(Default)]
+pub(super) struct Placeholders {
+    known: Vec<String>,
+    /// Beginnings under which anything goes, because what defines them is in doubt.
+    open: Vec<String>,
+    /// The process whose `${port}` has no value because it does not listen.
+    deaf: Option<String>,
+}
+
+impl Placeholders {
+    /// In `build`.
+    pub(super) fn of_build() -> Self {
+        Self::default().and(&["root"])
+    }
+
+    /// In `prepare`: the databases, before any rehearsal.
+    pub(super) fn of_prepare(names: &Names<'_>) -> Self {
+        Self::default()
+            .and(&["root"])
+            .dependencies(names, |protocol| {
+                protocol.is_none_or(|protocol| protocol == ProtocolName::Postgres)
+            })
+    }
+
+    /// In a process.
+    pub(super) fn of_process(names: &Names<'_>, process: &str) -> Self {
+        let listens = names
+            .processes
+            .get(process)
+            .is_some_and(|process| process.listens);
+        let placeholders = Self::default()
+            .and(&["root", "checkpoint.url"])
+            .and(if listens { &["port"] } else { &[] })
+            .settings(names)
+            .dependencies(names, |_| true);
+        Self {
+            deaf: (!listens).then(|| process.to_owned()),
+            ..placeholders
+        }
+    }
+
+    /// In a queue's attributes.
+    pub(super) fn of_queue(names: &Names<'_>) -> Self {
+        Self::default().settings(names)
+    }
+
+    /// In the request that submits a message, which has no job yet.
+    pub(super) fn of_submit(names: &Names<'_>) -> Self {
+        Self::default()
+            .and(&["message.name", "message.key", "message.kind"])
+            .settings(names)
+    }
+
+    /// In an operator command.
+    pub(super) fn of_operator(names: &Names<'_>) -> Self {
+        Self::default()
+            .and(&[
+                "root",
+                "argument",
+                "message.job",
+                "message.name",
+                "message.key",
+            ])
+            .settings(names)
+            .dependencies(names, |_| true)
+    }
+
+    /// In a request about one message.
+    pub(super) fn of_observation() -> Self {
+        Self::default().and(&["message.job", "message.name", "message.key", "message.kind"])
+    }
+
+    fn and(mut self, known: &[&str]) -> Self {
+        self.known.extend(known.iter().map(|&name| name.to_owned()));
+        self
+    }
+
+    fn settings(mut self, names: &Names<'_>) -> Self {
+        self.known
+            .extend(names.settings.iter().map(|name| format!("setting.{name}")));
+        self
+    }
+
+    fn dependencies(
+        mut self,
+        names: &Names<'_>,
+        included: impl Fn(Option<ProtocolName>) -> bool,
+    ) -> Self {
+        for (name, dependency) in &names.dependencies {
+            if !included(dependency.protocol) {
+                continue;
+            }
+            if dependency.protocol.is_none() {
+                self.open.push(format!("{name}."));
+            }
+            self.known.push(format!("{name}.url"));
+            if dependency.protocol == Some(ProtocolName::Sqs) {
+                self.known.extend(
+                    dependency
+                        .queues
+                        .iter()
+                        .map(|queue| format!("{name}.{queue}.url")),
+                );
+            }
+        }
+        self
+    }
+
+    pub(super) fn accepts(&self, name: &str) -> bool {
+        self.known.iter().any(|known| known == name)
+            || self.open.iter().any(|open| name.starts_with(open))
+    }
+
+    /// Why a name is not accepted.
+    pub(super) fn refusal(&self, name: &str) -> Defect {
+        match &self.deaf {
+            Some(process) if name == "port" => Defect::PortWithoutListening {
+                process: process.clone(),
+            },
+            _ => Defect::UnknownPlaceholder {
+                name: name.to_owned(),
+                nearest: nearest(name, self.known.iter().map(String::as_str)),
+                known: self.known.clone(),
+            },
+        }
+    }
+}

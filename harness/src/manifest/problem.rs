@@ -1,0 +1,457 @@
+//! What can be wrong with a manifest. Each kind of mistake is a variant of its own and
+//! knows how it is mended.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::command_line::CommandLineFault;
+use super::duration::DurationFault;
+use super::json_path::JsonPathFault;
+use super::route::RouteFault;
+use super::source::Spot;
+use super::suggestion::any_of;
+use super::template::TemplateFault;
+
+/// One mistake and where it stands.
+#[derive(Debug)]
+pub struct Problem {
+    /// Where.
+    pub spot: Spot,
+    /// What.
+    pub defect: Defect,
+    /// Where the thing stands that it clashes with, if there is one.
+    pub earlier: Option<Spot>,
+}
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Defect {
+    /// Not YAML, or YAML beyond what a manifest needs.
+    #[error("not readable as YAML: {}", yaml_message(.0))]
+    Yaml(#[source] Box<serde_yaml::Error>),
+    /// A manifest for another version of the harness.
+    #[error("version `{0}` of the manifest is not known")]
+    Version(String),
+    /// A key that means nothing here.
+    #[error("unknown key `{key}` in {table}")]
+    UnknownKey {
+        /// As written.
+        key: String,
+        /// Where.
+        table: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+        /// What is known there.
+        known: &'static [&'static str],
+    },
+    /// A key that stands twice in one table.
+    #[error("`{key}` stands twice in {table}")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// Where.
+        table: String,
+    },
+    /// A key that must be there.
+    #[error("{table} has no `{key}`")]
+    MissingKey {
+        /// The key.
+        key: &'static str,
+        /// Where.
+        table: String,
+    },
+    /// None of several keys, of which one must be there.
+    #[error("{table} has none of {}", any_of(.keys))]
+    MissingOneOf {
+        /// The keys.
+        keys: Vec<&'static str>,
+        /// Where.
+        table: String,
+    },
+    /// Two keys that exclude each other.
+    #[error("{table} has both `{first}` and `{second}`")]
+    Excluding {
+        /// The one.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// Where.
+        table: String,
+    },
+    /// A key that means nothing beside the others.
+    #[error("`{key}` means nothing in {table}: it belongs to {belongs}")]
+    KeyDoesNotFit {
+        /// The key.
+        key: &'static str,
+        /// Where.
+        table: String,
+        /// What it belongs to.
+        belongs: &'static str,
+    },
+    /// A value of another type.
+    #[error("{what} must be {expected}, and this is {found}")]
+    WrongType {
+        /// The key's path.
+        what: String,
+        /// What is wanted.
+        expected: &'static str,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// A text with nothing in it.
+    #[error("{what} is empty")]
+    Empty {
+        /// The key's path.
+        what: String,
+    },
+    /// A number that is no whole number, or too small or large.
+    #[error("{what} must be a whole number from {least} to {most}, and this is `{written}`")]
+    OutOfRange {
+        /// The key's path.
+        what: String,
+        /// As written.
+        written: String,
+        /// The smallest.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// A word that is not one of the few that are known.
+    #[error("{what} cannot be `{written}`")]
+    UnknownChoice {
+        /// The key's path.
+        what: String,
+        /// As written.
+        written: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+        /// The words that are known.
+        known: &'static [&'static str],
+    },
+    /// A name that nothing carries.
+    #[error("there is no {noun} `{name}`")]
+    UnknownName {
+        /// What was sought.
+        noun: Noun,
+        /// As written.
+        name: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+        /// All that there are.
+        known: Vec<String>,
+    },
+    /// A name with characters that names may not have.
+    #[error("`{name}` cannot be the name of a {noun}")]
+    BadName {
+        /// As written.
+        name: String,
+        /// What it should name.
+        noun: Noun,
+        /// Whether blanks are allowed in it.
+        blanks: bool,
+    },
+    /// A name that has a meaning of its own.
+    #[error("`{name}` cannot be the name of a {noun}: it has a meaning of its own")]
+    ReservedName {
+        /// As written.
+        name: String,
+        /// What it should name.
+        noun: Noun,
+    },
+    /// A duration that cannot be read.
+    #[error("`{written}` is no duration: it {fault}")]
+    Duration {
+        /// As written.
+        written: String,
+        /// Why.
+        fault: DurationFault,
+    },
+    /// A JSON path that cannot be read.
+    #[error("`{written}` is no JSON path: it {fault}")]
+    JsonPath {
+        /// As written.
+        written: String,
+        /// Why.
+        fault: JsonPathFault,
+    },
+    /// A request that cannot be read.
+    #[error("`{written}` is no request: it {fault}")]
+    Route {
+        /// As written.
+        written: String,
+        /// Why.
+        fault: RouteFault,
+    },
+    /// A template that cannot be read.
+    #[error("{fault} in `{written}`")]
+    Template {
+        /// As written.
+        written: String,
+        /// Why.
+        fault: TemplateFault,
+    },
+    /// A placeholder that has no value where it stands.
+    #[error("`${{{name}}}` has no value here")]
+    UnknownPlaceholder {
+        /// Between the braces.
+        name: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+        /// All that have a value here.
+        known: Vec<String>,
+    },
+    /// `${port}` in a process that does not listen.
+    #[error("`${{port}}` has no value: process `{process}` does not listen")]
+    PortWithoutListening {
+        /// The process.
+        process: String,
+    },
+    /// A command line that cannot be split.
+    #[error("the command line {fault}")]
+    CommandLine {
+        /// Why.
+        fault: CommandLineFault,
+    },
+    /// A variable's name that no environment can hold.
+    #[error("`{name}` cannot be the name of an environment variable")]
+    VariableName {
+        /// As written.
+        name: String,
+    },
+    /// A header's name that HTTP does not allow.
+    #[error("`{name}` cannot be the name of a header")]
+    HeaderName {
+        /// As written.
+        name: String,
+    },
+    /// A queue attribute that SQS does not have, or that is written elsewhere.
+    #[error("there is no queue attribute `{name}`")]
+    QueueAttribute {
+        /// As written.
+        name: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+    },
+    /// A queue that is its own dead-letter queue.
+    #[error("queue `{queue}` is its own dead-letter queue")]
+    OwnDeadLetter {
+        /// The queue.
+        queue: String,
+    },
+    /// A provision that the protocol does not have.
+    #[error("a dependency that speaks {protocol} cannot be `{provide}`")]
+    ProvideDoesNotFit {
+        /// As written.
+        provide: &'static str,
+        /// The protocol.
+        protocol: ProtocolName,
+    },
+    /// A pattern of another protocol.
+    #[error("`{key}` does not fit `{dependency}`, which speaks {protocol}")]
+    PatternDoesNotFit {
+        /// The pattern's key.
+        key: &'static str,
+        /// The dependency.
+        dependency: String,
+        /// Its protocol.
+        protocol: ProtocolName,
+    },
+    /// A reference to a dependency of the wrong protocol.
+    #[error("{what} needs a dependency that speaks {needed}, and `{dependency}` speaks {protocol}")]
+    WrongProtocol {
+        /// What refers to it.
+        what: String,
+        /// What is needed.
+        needed: ProtocolName,
+        /// The dependency.
+        dependency: String,
+        /// Its protocol.
+        protocol: ProtocolName,
+    },
+    /// A place that calls to this dependency do not have.
+    #[error("{what} cannot be a `{key}`: {holder} has none")]
+    PlaceDoesNotFit {
+        /// What is sought.
+        what: String,
+        /// The place's key.
+        key: &'static str,
+        /// What is searched.
+        holder: &'static str,
+    },
+    /// A segment that no route names.
+    #[error("no route of `{dependency}` has a segment `{{{segment}}}`")]
+    SegmentNowhere {
+        /// The dependency.
+        dependency: String,
+        /// The segment.
+        segment: String,
+    },
+    /// A route that answers with a message's content without knowing the message.
+    #[error("this route cannot answer with a message: it does not say which one it is about")]
+    ReplyWithoutMessage,
+    /// An address that cannot be read.
+    #[error("{what} is no address of a dependency that speaks {protocol}")]
+    Url {
+        /// The key's path.
+        what: String,
+        /// The protocol.
+        protocol: ProtocolName,
+    },
+    /// An address beyond this machine without a word that this is meant.
+    #[error("dependency `{dependency}` is at `{host}`, which is not this machine")]
+    NotLoopback {
+        /// The dependency.
+        dependency: String,
+        /// Where it is.
+        host: String,
+    },
+    /// A process that is asked over HTTP and does not listen.
+    #[error("{what} asks process `{process}`, which does not listen")]
+    NotListening {
+        /// What asks it.
+        what: String,
+        /// The process.
+        process: String,
+    },
+    /// `consumes:` in another form.
+    #[error("`{written}` is not a queue")]
+    Consumes {
+        /// As written.
+        written: String,
+    },
+    /// A file that is not there.
+    #[error("there is no file `{}`", .path.display())]
+    NoFile {
+        /// Where it was sought.
+        path: PathBuf,
+    },
+    /// A program that is not there and that no build command could make.
+    #[error("there is no program `{}`", .path.display())]
+    NoProgram {
+        /// Where it was sought.
+        path: PathBuf,
+    },
+    /// Something that is no media type.
+    #[error("`{written}` is no media type")]
+    MediaType {
+        /// As written.
+        written: String,
+    },
+    /// A total split by something that its stages do not capture.
+    #[error("stage `{stage}` does not capture `{name}`")]
+    NotCaptured {
+        /// The stage.
+        stage: String,
+        /// The name.
+        name: String,
+        /// What it captures.
+        captured: Vec<String>,
+    },
+    /// An end that requires a write where no route is one.
+    #[error("no route of any dependency is a write")]
+    NoWriteRoute,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noun {
+    /// A process.
+    Process,
+    /// A dependency.
+    Dependency,
+    /// A queue.
+    Queue,
+    /// A stage.
+    Stage,
+    /// A setting.
+    Setting,
+    /// A kind of message.
+    Kind,
+    /// A total.
+    Total,
+    /// An end of a job.
+    End,
+    /// An operator command.
+    OperatorCommand,
+    /// An observation.
+    Observation,
+    /// A captured value.
+    Capture,
+    /// An action of SQS.
+    Action,
+}
+
+impl fmt::Display for Noun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Process => "process",
+            Self::Dependency => "dependency",
+            Self::Queue => "queue",
+            Self::Stage => "stage",
+            Self::Setting => "setting",
+            Self::Kind => "kind of message",
+            Self::Total => "total",
+            Self::End => "end of a job",
+            Self::OperatorCommand => "operator command",
+            Self::Observation => "observation",
+            Self::Capture => "captured value",
+            Self::Action => "SQS action",
+        })
+    }
+}
+
+/// A protocol by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolName {
+    /// PostgreSQL v3.
+    Postgres,
+    /// SQS, JSON protocol.
+    Sqs,
+    /// HTTP/1.1.
+    Http,
+}
+
+impl ProtocolName {
+    /// How a manifest writes it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Sqs => "sqs",
+            Self::Http => "http",
+        }
+    }
+
+    /// The keys that describe its calls.
+    pub fn patterns(self) -> &'static [&'static str] {
+        match self {
+            Self::Postgres => &["statement", "transaction"],
+            Self::Sqs => &["action"],
+            Self::Http => &["request"],
+        }
+    }
+
+    /// How it can be provided.
+    pub fn provisions(self) -> &'static [&'static str] {
+        match self {
+            Self::Postgres | Self::Sqs => &["embedded", "external"],
+            Self::Http => &["stub", "external"],
+        }
+    }
+}
+
+impl fmt::Display for ProtocolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Sqs => "SQS",
+            Self::Http => "HTTP",
+        })
+    }
+}
+
+fn yaml_message(error: &serde_yaml::Error) -> String {
+    use serde_yaml::MessageFormatter as _;
+    serde_yaml::UserMessageFormatter
+        .format_message(error.without_snippet())
+        .into_owned()
+}

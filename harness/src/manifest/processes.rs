@@ -1,0 +1,183 @@
+//! Reading `processes` and `background`.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use super::command::read_command;
+use super::context::Context;
+use super::keys;
+use super::node::{Node, Value};
+use super::pattern::read_calls;
+use super::placeholders::Placeholders;
+use super::problem::{Defect, Noun, ProtocolName};
+use super::table::{Table, choice, list, named_things, text, wrong_type};
+use super::{Background, Process, Ready, Restart};
+use crate::ids::{DependencyName, RoleName};
+
+/// How long a process may take to become ready.
+const READY_WITHIN: Duration = Duration::from_secs(15);
+/// How long a requested stop may take.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+/// More instances than this are a slip of the pen.
+const MOST_INSTANCES: u64 = 1000;
+
+pub(super) fn read_processes<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+) -> Option<IndexMap<RoleName, Process>> {
+    let entries = named_things(cx, node, "`processes`", Noun::Process, &["client"])?;
+    if entries.is_empty() {
+        cx.report(
+            node.anchor(),
+            Defect::Empty {
+                what: "`processes`".to_owned(),
+            },
+        );
+        return None;
+    }
+    let processes: Vec<_> = entries
+        .into_iter()
+        .map(|(name, node)| Some((name.into(), read_process(cx, name, node)?)))
+        .collect();
+    processes.into_iter().collect()
+}
+
+fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<Process> {
+    let table = Table::read(cx, node, keys::PROCESS, format!("process `{name}`"))?;
+    let placeholders = Placeholders::of_process(&cx.names, name);
+    let command = read_command(cx, &table, &placeholders);
+    let instances = table.number(cx, "instances", 1, (0, MOST_INSTANCES));
+    let listens = table.flag(cx, "listens", false);
+    let ready = match table.get("ready") {
+        None => Some(Ready::Started),
+        Some(node) => read_ready(cx, node, name),
+    };
+    let restart = match table.text(cx, "restart") {
+        None => None,
+        Some(None) => Some(Restart::Always),
+        Some(Some((written, span))) => {
+            let what = table.what("restart");
+            choice(cx, span, what, written, &["always", "never"]).map(|restart| match restart {
+                "never" => Restart::Never,
+                _ => Restart::Always,
+            })
+        }
+    };
+    let consumes = match table.get("consumes") {
+        None => Some(None),
+        Some(node) => read_consumes(cx, node, &table.what("consumes")).map(Some),
+    };
+    let ready_within = table.duration(cx, "ready_within", READY_WITHIN);
+    let stop_within = table.duration(cx, "stop_within", STOP_WITHIN);
+    Some(Process {
+        command: command?,
+        instances: u32::try_from(instances?).ok()?,
+        listens: listens?,
+        ready: ready?,
+        restart: restart?,
+        consumes: consumes?,
+        ready_within: ready_within?,
+        stop_within: stop_within?,
+    })
+}
+
+/// `started`, `{ http: /path }`, `{ call: … }` or `{ output: … }`.
+fn read_ready<'n>(cx: &mut Context<'n>, node: &'n Node, process: &str) -> Option<Ready> {
+    let title = format!("`ready` of process `{process}`");
+    if let Value::Text(written) = &node.value {
+        choice(cx, node.span, title, written, &["started"])?;
+        return Some(Ready::Started);
+    }
+    if !matches!(node.value, Value::Table(_)) {
+        let expected = "`started`, or a table with `http`, `call` or `output`";
+        return wrong_type(cx, node, title, expected);
+    }
+    let table = Table::read(cx, node, keys::READY, title)?;
+    let (key, node) = table.exactly_one(cx, &["http", "call", "output"])?;
+    let what = table.what(key);
+    match key {
+        "http" => {
+            let path = text(cx, node, &what)?;
+            cx.listening(node.anchor(), process, &what)?;
+            if !path.starts_with('/') {
+                let fault = super::route::RouteFault::NoSlash;
+                cx.report(
+                    node.span,
+                    Defect::Route {
+                        written: path.to_owned(),
+                        fault,
+                    },
+                );
+                return None;
+            }
+            Some(Ready::Http(path.to_owned()))
+        }
+        "call" => {
+            let table = Table::read(cx, node, keys::CALL, what)?;
+            Some(Ready::Call(read_calls(cx, &table)?.pattern))
+        }
+        _ => Some(Ready::Output(text(cx, node, &what)?.to_owned())),
+    }
+}
+
+/// `dependency/queue`.
+fn read_consumes<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    what: &str,
+) -> Option<(DependencyName, String)> {
+    let written = text(cx, node, what)?;
+    let Some((dependency, queue)) = written.split_once('/') else {
+        cx.report(
+            node.span,
+            Defect::Consumes {
+                written: written.to_owned(),
+            },
+        );
+        return None;
+    };
+    let names = cx.dependency(node.span, dependency)?;
+    if let Some(protocol) = names
+        .protocol
+        .filter(|&protocol| protocol != ProtocolName::Sqs)
+    {
+        let (what, dependency) = (what.to_owned(), dependency.to_owned());
+        let needed = ProtocolName::Sqs;
+        cx.report(
+            node.span,
+            Defect::WrongProtocol {
+                what,
+                needed,
+                dependency,
+                protocol,
+            },
+        );
+        return None;
+    }
+    cx.one_of(node.span, Noun::Queue, queue, &names.queues)?;
+    Some((dependency.into(), queue.to_owned()))
+}
+
+pub(super) fn read_background<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Vec<Background>> {
+    let items = list(cx, node, "`background`")?;
+    let timers: Vec<_> = items
+        .iter()
+        .enumerate()
+        .map(|(index, node)| {
+            let title = format!("timer {} of `background`", index + 1);
+            let table = Table::read(cx, node, keys::BACKGROUND, title)?;
+            let role = table.need_text(cx, "process").and_then(|(name, span)| {
+                cx.process(span, name)?;
+                Some(RoleName::new(name))
+            });
+            let calls = read_calls(cx, &table)?;
+            Some(Background {
+                role: role?,
+                dependency: calls.dependency,
+                pattern: calls.pattern,
+            })
+        })
+        .collect();
+    timers.into_iter().collect()
+}

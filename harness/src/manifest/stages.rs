@@ -1,0 +1,110 @@
+//! Reading `stages`.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use super::context::Context;
+use super::keys;
+use super::node::Node;
+use super::pattern::read_calls;
+use super::place::{Holder, read_capture};
+use super::problem::{Noun, ProtocolName};
+use super::table::{Table, named_things, text};
+use super::{Binding, CapturePlace, Stage};
+use crate::ids::{RoleName, StageName};
+use crate::tap::Side;
+
+pub(super) fn read_stages<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+) -> Option<IndexMap<StageName, Stage>> {
+    let entries = named_things(cx, node, "`stages`", Noun::Stage, &[])?;
+    let stages: Vec<_> = entries
+        .into_iter()
+        .map(|(name, node)| Some((name.into(), read_stage(cx, name, node)?)))
+        .collect();
+    stages.into_iter().collect()
+}
+
+fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<Stage> {
+    let table = Table::read(cx, node, keys::STAGE, format!("stage `{name}`"))?;
+    let role = table.need_text(cx, "process").and_then(|(role, span)| {
+        cx.process(span, role)?;
+        Some(RoleName::new(role))
+    });
+    let bound = table
+        .exactly_one(cx, &["before", "after", "checkpoint"])
+        .map(|(key, node)| (key, read_binding(cx, &table, key, node)));
+    let capture = match (&bound, table.get("capture")) {
+        (Some(("checkpoint", _)), Some(_)) => {
+            table.refuse(cx, &["capture"], "a stage with `before` or `after`");
+            None
+        }
+        (Some((_, Some((_, holder)))), Some(node)) => {
+            read_captures(cx, node, &table.what("capture"), *holder)
+        }
+        // Without a sound binding nobody knows what can be captured.
+        (_, Some(_)) => None,
+        (_, None) => Some(BTreeMap::new()),
+    };
+    let doc = table.text(cx, "doc");
+    let (binding, _) = bound?.1?;
+    let doc = doc?.map(|(doc, _)| doc.to_owned());
+    Some(Stage {
+        role: role?,
+        binding,
+        capture: capture?,
+        doc,
+    })
+}
+
+/// The binding, and where its calls can hold values (nowhere: bind values instead).
+fn read_binding<'n>(
+    cx: &mut Context<'n>,
+    table: &Table<'n>,
+    key: &'static str,
+    node: &'n Node,
+) -> Option<(Binding, Option<Holder>)> {
+    let side = match key {
+        "before" => Side::Before,
+        "after" => Side::After,
+        _ => {
+            let name = text(cx, node, &table.what(key))?;
+            return Some((Binding::Checkpoint(name.to_owned()), None));
+        }
+    };
+    let calls = Table::read(cx, node, keys::CALL, table.what(key))?;
+    let calls = read_calls(cx, &calls)?;
+    let holder = match calls.protocol {
+        ProtocolName::Postgres => None,
+        ProtocolName::Sqs => Some(Holder::QueueMessage),
+        ProtocolName::Http => Some(Holder::Request),
+    };
+    let (dependency, pattern) = (calls.dependency, calls.pattern);
+    Some((
+        Binding::Boundary {
+            side,
+            dependency,
+            pattern,
+        },
+        holder,
+    ))
+}
+
+fn read_captures<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    title: &str,
+    holder: Option<Holder>,
+) -> Option<BTreeMap<String, CapturePlace>> {
+    let entries = named_things(cx, node, title, Noun::Capture, &[])?;
+    let captures: Vec<_> = entries
+        .into_iter()
+        .map(|(name, node)| {
+            let place = read_capture(cx, node, format!("`{name}` in {title}"), holder)?;
+            Some((name.to_owned(), place))
+        })
+        .collect();
+    captures.into_iter().collect()
+}

@@ -1,0 +1,183 @@
+//! Reading `totals` and `terminal`: how figures are counted and what ends a job.
+
+use indexmap::IndexMap;
+
+use super::context::Context;
+use super::keys;
+use super::node::Node;
+use super::problem::{Defect, Noun, ProtocolName};
+use super::source::Span;
+use super::table::{Table, list, named_things, text};
+use super::{Claim, Terminal, Total, Witness};
+use crate::ids::StageName;
+
+pub(super) fn read_totals<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+) -> Option<IndexMap<String, Total>> {
+    let entries = named_things(cx, node, "`totals`", Noun::Total, &[])?;
+    let totals: Vec<_> = entries
+        .into_iter()
+        .map(|(name, node)| Some((name.to_owned(), read_total(cx, name, node)?)))
+        .collect();
+    totals.into_iter().collect()
+}
+
+fn read_total<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<Total> {
+    let table = Table::read(cx, node, keys::TOTAL, format!("total `{name}`"))?;
+    let witness = match table.get("witness") {
+        None => Some(None),
+        Some(node) => read_witness(cx, node, table.what("witness")).map(Some),
+    };
+    let claim = match table.get("claim") {
+        None => Some(None),
+        Some(node) => Table::read(cx, node, keys::CLAIM, table.what("claim"))
+            .and_then(|table| read_claim(cx, &table))
+            .map(Some),
+    };
+    if table.get("witness").or(table.get("claim")).is_none() {
+        let keys = vec!["witness", "claim"];
+        cx.report(
+            table.anchor,
+            Defect::MissingOneOf {
+                keys,
+                table: table.title.clone(),
+            },
+        );
+        return None;
+    }
+    Some(Total {
+        witness: witness?,
+        claim: claim?,
+    })
+}
+
+fn read_witness<'n>(cx: &mut Context<'n>, node: &'n Node, title: String) -> Option<Witness> {
+    let table = Table::read(cx, node, keys::WITNESS, title)?;
+    let what = table.what("add");
+    let add = table.need(cx, "add").and_then(|node| {
+        let stages = read_stage_names(cx, node, &what)?;
+        if stages.is_empty() {
+            cx.report(node.span, Defect::Empty { what: what.clone() });
+            return None;
+        }
+        Some(stages)
+    });
+    let subtract = match table.get("subtract") {
+        None => Some(Vec::new()),
+        Some(node) => read_stage_names(cx, node, &table.what("subtract")),
+    };
+    let distinct = table.flag(cx, "distinct", false);
+    let by = table.text(cx, "by");
+    let (add, subtract) = (add?, subtract?);
+    let by = by?.map(|(by, span)| {
+        for stage in add.iter().chain(&subtract) {
+            check_captured(cx, span, stage, by);
+        }
+        by.to_owned()
+    });
+    let names = |stages: Vec<NamedStage<'n>>| stages.into_iter().map(|stage| stage.name).collect();
+    Some(Witness {
+        add: names(add),
+        subtract: names(subtract),
+        distinct: distinct?,
+        by,
+    })
+}
+
+/// A stage that is there, with what it captures.
+struct NamedStage<'n> {
+    name: StageName,
+    captured: Vec<&'n str>,
+}
+
+fn read_stage_names<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    what: &str,
+) -> Option<Vec<NamedStage<'n>>> {
+    let stages: Vec<_> = list(cx, node, what)?
+        .iter()
+        .map(|item| {
+            let name = text(cx, item, what)?;
+            let captured = cx.stage(item.span, name)?;
+            Some(NamedStage {
+                name: name.into(),
+                captured,
+            })
+        })
+        .collect();
+    stages.into_iter().collect()
+}
+
+fn check_captured(cx: &mut Context<'_>, span: Span, stage: &NamedStage<'_>, by: &str) {
+    if !stage.captured.contains(&by) {
+        cx.report(
+            span,
+            Defect::NotCaptured {
+                stage: stage.name.to_string(),
+                name: by.to_owned(),
+                captured: stage.captured.iter().map(|&name| name.to_owned()).collect(),
+            },
+        );
+    }
+}
+
+/// The keys `dependency` and `query`.
+pub(super) fn read_claim<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<Claim> {
+    let dependency = table.need_text(cx, "dependency").and_then(|(name, span)| {
+        cx.dependency_speaking(span, name, ProtocolName::Postgres, &table.title)?;
+        Some(name.into())
+    });
+    let query = table
+        .need_text(cx, "query")
+        .map(|(query, _)| query.to_owned());
+    Some(Claim {
+        dependency: dependency?,
+        query: query?,
+    })
+}
+
+pub(super) fn read_terminal<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+) -> Option<IndexMap<String, Terminal>> {
+    let entries = named_things(cx, node, "`terminal`", Noun::End, &[])?;
+    if entries.is_empty() {
+        cx.report(
+            node.anchor(),
+            Defect::Empty {
+                what: "`terminal`".to_owned(),
+            },
+        );
+        return None;
+    }
+    let ends: Vec<_> = entries
+        .into_iter()
+        .map(|(name, node)| {
+            let table = Table::read(cx, node, keys::TERMINAL, format!("end `{name}`"))?;
+            let stage = table.need_text(cx, "stage").and_then(|(stage, span)| {
+                cx.stage(span, stage)?;
+                Some(StageName::new(stage))
+            });
+            let requires_write = table.flag(cx, "requires_write", false);
+            if let (Some(true), Some(node)) = (requires_write, table.get("requires_write"))
+                && !cx
+                    .names
+                    .dependencies
+                    .values()
+                    .any(|dependency| dependency.writes)
+            {
+                cx.report(node.anchor(), Defect::NoWriteRoute);
+            }
+            Some((
+                name.to_owned(),
+                Terminal {
+                    stage: stage?,
+                    requires_write: requires_write?,
+                },
+            ))
+        })
+        .collect();
+    ends.into_iter().collect()
+}
