@@ -1,5 +1,7 @@
 //! Nothing is left of a run, however its harness ended.
 
+#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+
 mod driver_support;
 
 use std::io::{BufRead, BufReader};
@@ -195,7 +197,7 @@ async fn a_directory_without_the_run_id_in_its_name_is_never_removed() {
     std::fs::create_dir(&path).unwrap();
     let refused = run
         .registry()
-        .register(Leftover::Directory { path: path.clone() })
+        .register(&Leftover::Directory { path: path.clone() })
         .unwrap_err();
     assert!(matches!(refused, RegistryError::NotOurs { .. }));
     within(run.finish()).await;

@@ -1,5 +1,7 @@
 //! What can be done to one process, and what is seen of it.
 
+#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+
 mod driver_support;
 
 use std::net::TcpListener;

@@ -174,15 +174,13 @@ impl RunGuard {
     /// Kills and removes whatever of the run is left, and tells what that was: after
     /// an orderly end nothing but directories.
     pub async fn finish(mut self) -> SweptRun {
-        let ending = self
-            .ending
-            .take()
-            .expect("only `finish` and `drop` take it");
         let run = self.registry.run().clone();
-        let cleaning = tokio::task::spawn_blocking(move || ending.clean());
+        let ending = self.ending.take();
+        let cleaning = tokio::task::spawn_blocking(move || ending.map(Ending::clean)).await;
         cleaning
-            .await
-            .unwrap_or_else(|_| SweptRun::failed(run, "the cleaning thread panicked"))
+            .ok()
+            .flatten()
+            .unwrap_or_else(|| SweptRun::failed(run, "the cleaning thread panicked"))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Runs of their own for the tests of the process driver.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,10 +11,10 @@ use rehearsal::deployment::{
 use rehearsal::ids::RunId;
 
 /// How long anything may take before a test gives up: a limit, never an expectation.
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// The test executable in the part of the watchdog: see [`watchdog_role`].
-pub fn watchdog() -> Reexecute {
+pub(crate) fn watchdog() -> Reexecute {
     Reexecute {
         program: std::env::current_exe().unwrap(),
         arguments: ["--exact", "role_watchdog", "--ignored", "--nocapture"]
@@ -22,7 +24,7 @@ pub fn watchdog() -> Reexecute {
 }
 
 /// What a test named `role_watchdog` runs.
-pub fn watchdog_role() {
+pub(crate) fn watchdog_role() {
     let directory = std::env::args_os().next_back().unwrap();
     let directory = Path::new(&directory);
     if directory.is_absolute() {
@@ -31,7 +33,7 @@ pub fn watchdog_role() {
 }
 
 /// A run with an id that no other test has.
-pub fn begin(state_root: &Path, label: &str) -> RunGuard {
+pub(crate) fn begin(state_root: &Path, label: &str) -> RunGuard {
     RunGuard::begin(RunOptions {
         run: RunId::new(format!("t{}-{label}", std::process::id())),
         state_root: state_root.to_owned(),
@@ -41,12 +43,12 @@ pub fn begin(state_root: &Path, label: &str) -> RunGuard {
     .unwrap()
 }
 
-pub fn ambient() -> Variables {
+pub(crate) fn ambient() -> Variables {
     std::env::vars_os().collect()
 }
 
 /// `sh -c script`.
-pub fn shell(script: &str, directory: &Path) -> Start {
+pub(crate) fn shell(script: &str, directory: &Path) -> Start {
     Start {
         name: "probe-1#1".to_owned(),
         program: PathBuf::from("sh"),
@@ -60,7 +62,11 @@ pub fn shell(script: &str, directory: &Path) -> Start {
 }
 
 /// Starts a shell that says a pid in its output, and returns that pid.
-pub async fn start_telling(script: &str, directory: &Path, registry: &Registry) -> (Child, Pid) {
+pub(crate) async fn start_telling(
+    script: &str,
+    directory: &Path,
+    registry: &Registry,
+) -> (Child, Pid) {
     let child = Child::start(shell(script, directory), registry)
         .await
         .unwrap();
@@ -69,14 +75,14 @@ pub async fn start_telling(script: &str, directory: &Path, registry: &Registry) 
     (child, Pid::from_raw(pid))
 }
 
-pub async fn within<F: Future>(future: F) -> F::Output {
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future)
         .await
         .expect("took longer than the limit")
 }
 
 /// Waits until a process that is not our child is dead.
-pub async fn gone(pid: Pid) {
+pub(crate) async fn gone(pid: Pid) {
     let started = std::time::Instant::now();
     while procfs::stat(pid).is_some_and(|stat| !stat.is_dead()) {
         assert!(started.elapsed() < LIMIT, "process {pid} is still alive");
