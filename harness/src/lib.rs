@@ -2,6 +2,8 @@
 //! and proves what was lost, repeated, blocked or wrongly given up.
 
 pub mod checkpoint;
+pub mod deployment;
+pub mod embedded;
 pub mod ids;
 pub mod manifest;
 pub mod place;

@@ -1,0 +1,36 @@
+//! Starts the processes of the system under rehearsal, does things to them, and leaves
+//! nothing behind.
+//!
+//! ```text
+//! RunGuard ── Registry: what must be gone at the end, on disk
+//!    │           ▲ records
+//!    │        Child: one started process; its own group, a thread that watches it
+//!    │
+//!    ├─ finish: kills and removes what is recorded or bears the run's id
+//!    ├─ watchdog: does the same when the harness was killed
+//!    └─ sweep: does the same at the next start, when the watchdog was killed too
+//! ```
+
+mod child;
+mod environment;
+mod exit;
+mod output;
+pub mod procfs;
+pub mod readiness;
+mod registry;
+mod run;
+mod spawn;
+mod sweep;
+mod watchdog;
+
+pub use child::{Child, SignalError, Start, StartError, State};
+pub use environment::{RUN_ID_VARIABLE, Variables, is_allowed};
+pub use exit::ExitOutcome;
+pub use nix::sys::signal::Signal;
+pub use nix::unistd::{Gid, Pid, Uid};
+pub use output::Logs;
+pub use registry::{Leftover, Registry, RegistryError};
+pub use run::{RunError, RunGuard, RunOptions};
+pub use spawn::Account;
+pub use sweep::{SweepReport, SweptRun, sweep};
+pub use watchdog::{Reexecute, guard};

@@ -1,0 +1,2 @@
+//! Dependencies that the harness brings along.
+
