@@ -4,8 +4,12 @@
 pub mod checkpoint;
 pub mod deployment;
 pub mod embedded;
+pub mod fault;
+pub mod history;
 pub mod ids;
+pub mod judge;
 pub mod manifest;
 pub mod place;
+pub mod stage;
 pub mod stub;
 pub mod tap;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-
 use rehearsal::ids::DependencyName;
 use rehearsal::manifest::{
     Binding, CapturePlace, Defect, Manifest, ManifestError, Observation, Pattern, Place, Protocol,

@@ -1,2 +1,1 @@
 //! Dependencies that the harness brings along.
-

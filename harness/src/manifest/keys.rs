@@ -21,7 +21,7 @@ macro_rules! tables {
 
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
-        "settings" "messages" "stages" "totals" "terminal" "operator" "observations"
+        "settings" "messages" "stages" "totals" "terminal" "replay" "order" "operator" "observations"
         "background" "limits";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "allow_external" "queues" "routes";
@@ -48,6 +48,7 @@ tables! {
     WITNESS: "witness" = "add" "subtract" "distinct" "by";
     CLAIM: "claim" = "dependency" "query";
     TERMINAL: "terminal" = "stage" "requires_write";
+    ORDER: "order" = "stage" "after";
     OBSERVATION: "observation" = "dependency" "query" "operator" "path" "base64" "process"
         "request" "json";
     LIMITS: "limits" = "step" "scenario" "quiet" "build";

@@ -19,7 +19,7 @@ use super::processes::{read_background, read_processes};
 use super::source::Source;
 use super::stages::read_stages;
 use super::table::{Table, named_things, scalar};
-use super::totals::{read_terminal, read_totals};
+use super::totals::{read_order, read_stage_name, read_terminal, read_totals};
 use super::{Limits, Manifest, Provide, Setting};
 
 /// The version of the manifest that is read here.
@@ -152,6 +152,14 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
     let terminal = table
         .need(cx, "terminal")
         .and_then(|node| read_terminal(cx, node));
+    let replay = optional(
+        cx,
+        &table,
+        "replay",
+        || None,
+        |cx, node| read_stage_name(cx, node, "`replay`").map(Some),
+    );
+    let order = optional(cx, &table, "order", Vec::new, read_order);
     let operator = optional(cx, &table, "operator", IndexMap::new, read_operator);
     let observations = optional(cx, &table, "observations", IndexMap::new, read_observations);
     let background = optional(cx, &table, "background", Vec::new, read_background);
@@ -169,6 +177,8 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         stages: stages?,
         totals: totals?,
         terminal: terminal?,
+        replay: replay?,
+        order: order?,
         operator: operator?,
         observations: observations?,
         background: background?,

@@ -86,6 +86,10 @@ pub struct Manifest {
     pub totals: IndexMap<String, Total>,
     /// What ends a job for good, and which stage witnesses it. At least one.
     pub terminal: IndexMap<String, Terminal>,
+    /// The stage whose passage begins a new series for its message: an operator's replay.
+    pub replay: Option<StageName>,
+    /// Stages that a message must have passed before others.
+    pub order: Vec<Order>,
     /// What an operator can do, by name.
     pub operator: IndexMap<String, OperatorCommand>,
     /// What can be read about one message, by name.
@@ -132,6 +136,16 @@ pub struct Dependency {
     pub provide: Provide,
     /// Whether an address beyond loopback is accepted.
     pub allow_external: bool,
+}
+
+impl Dependency {
+    /// The routes of a service that the harness plays.
+    pub fn routes(&self) -> &[Route] {
+        match &self.protocol {
+            Protocol::Http { routes } => routes,
+            Protocol::Postgres | Protocol::Sqs { .. } => &[],
+        }
+    }
 }
 
 /// How a dependency is talked to.
@@ -260,7 +274,12 @@ pub enum Ready {
     /// A GET of this path on its port answers 2xx.
     Http(String),
     /// It made its first call of this kind.
-    Call(Pattern),
+    Call {
+        /// The wire.
+        dependency: DependencyName,
+        /// Which calls.
+        pattern: Pattern,
+    },
     /// A line of its output contains this text.
     Output(String),
     /// At once.
@@ -449,6 +468,18 @@ pub struct Terminal {
     /// Whether the job's outside write must have been performed (exactly once).
     pub requires_write: bool,
 }
+
+/// A stage that nothing passes before another: sent before marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Each passage of this stage with a message …
+    pub stage: StageName,
+    /// … needs an earlier passage of this one with it.
+    pub after: StageName,
+}
+
+/// The role under which operator commands appear: stages may be bound to it.
+pub const OPERATOR: &str = "operator";
 
 /// What an operator can do.
 #[derive(Clone, Debug)]

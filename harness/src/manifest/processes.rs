@@ -115,7 +115,13 @@ fn read_ready<'n>(cx: &mut Context<'n>, node: &'n Node, process: &str) -> Option
         }
         "call" => {
             let table = Table::read(cx, node, keys::CALL, what)?;
-            Some(Ready::Call(read_calls(cx, &table)?.pattern))
+            {
+                let calls = read_calls(cx, &table)?;
+                Some(Ready::Call {
+                    dependency: calls.dependency,
+                    pattern: calls.pattern,
+                })
+            }
         }
         _ => Some(Ready::Output(text(cx, node, &what)?.to_owned())),
     }

@@ -11,7 +11,7 @@ use super::pattern::read_calls;
 use super::place::{Holder, read_capture};
 use super::problem::{Noun, ProtocolName};
 use super::table::{Table, named_things, text};
-use super::{Binding, CapturePlace, Stage};
+use super::{Binding, CapturePlace, OPERATOR, Stage};
 use crate::ids::{RoleName, StageName};
 use crate::tap::Side;
 
@@ -30,7 +30,9 @@ pub(super) fn read_stages<'n>(
 fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<Stage> {
     let table = Table::read(cx, node, keys::STAGE, format!("stage `{name}`"))?;
     let role = table.need_text(cx, "process").and_then(|(role, span)| {
-        cx.process(span, role)?;
+        if role != OPERATOR || cx.names.operator.is_empty() {
+            cx.process(span, role)?;
+        }
         Some(RoleName::new(role))
     });
     let bound = table

@@ -8,7 +8,7 @@ use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::source::Span;
 use super::table::{Table, list, named_things, text};
-use super::{Claim, Terminal, Total, Witness};
+use super::{Claim, Order, Terminal, Total, Witness};
 use crate::ids::StageName;
 
 pub(super) fn read_totals<'n>(
@@ -121,6 +121,37 @@ fn check_captured(cx: &mut Context<'_>, span: Span, stage: &NamedStage<'_>, by: 
             },
         );
     }
+}
+
+/// The name of a stage that is there.
+pub(super) fn read_stage_name<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    what: &str,
+) -> Option<StageName> {
+    let name = text(cx, node, what)?;
+    cx.stage(node.span, name)?;
+    Some(name.into())
+}
+
+pub(super) fn read_order<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Vec<Order>> {
+    let orders: Vec<_> = list(cx, node, "`order`")?
+        .iter()
+        .map(|item| {
+            let table = Table::read(cx, item, keys::ORDER, "`order`")?;
+            let stage = table
+                .need(cx, "stage")
+                .and_then(|node| read_stage_name(cx, node, "`stage`"));
+            let after = table
+                .need(cx, "after")
+                .and_then(|node| read_stage_name(cx, node, "`after`"));
+            Some(Order {
+                stage: stage?,
+                after: after?,
+            })
+        })
+        .collect();
+    orders.into_iter().collect()
 }
 
 /// The keys `dependency` and `query`.

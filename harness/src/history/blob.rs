@@ -1,0 +1,69 @@
+//! Contents of calls, kept once by their hash and shown in full only where short.
+
+use base64::Engine as _;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Longer contents stand in a file of their own.
+const INLINE: usize = 512;
+
+/// Content that a history refers to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    /// SHA-256 in hex: the name of the file under `blobs/` when it is not inline.
+    pub sha256: String,
+    /// Length in bytes.
+    pub len: u64,
+    /// The content itself, when it is short text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The content itself in base64, when it is short and no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+impl Blob {
+    /// Describes `content`.
+    pub fn of(content: &[u8]) -> Self {
+        let short = content.len() <= INLINE;
+        let text = short
+            .then(|| std::str::from_utf8(content).ok().map(str::to_owned))
+            .flatten();
+        let base64 = (short && text.is_none())
+            .then(|| base64::engine::general_purpose::STANDARD.encode(content));
+        Self {
+            sha256: Sha256::digest(content)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+            len: content.len() as u64,
+            text,
+            base64,
+        }
+    }
+
+    /// Whether the entry itself holds the content.
+    pub fn is_inline(&self) -> bool {
+        self.text.is_some() || self.base64.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_text_is_inline_and_long_content_is_not() {
+        assert_eq!(Blob::of(b"abc").text.as_deref(), Some("abc"));
+        assert_eq!(Blob::of(&[0xff]).base64.as_deref(), Some("/w=="));
+        assert!(!Blob::of(&[b'a'; INLINE + 1]).is_inline());
+    }
+
+    #[test]
+    fn the_hash_is_sha256_in_hex() {
+        assert_eq!(
+            Blob::of(b"abc").sha256,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+}

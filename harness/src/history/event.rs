@@ -1,0 +1,401 @@
+//! What can stand in a history. One entry a line; everything a judge needs is here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Blob;
+use crate::ids::{
+    Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, StageName,
+};
+use crate::tap::{Extent, Side};
+
+/// The version of the history's format. A change that an older reader would
+/// misunderstand raises it.
+pub const SCHEMA: u32 = 1;
+
+/// One line of a history.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// Position in the one order of the rehearsal, from 1. Judges order by this.
+    pub seq: u64,
+    /// Microseconds since the rehearsal began (monotonic). For people.
+    pub at_us: u64,
+    /// What was seen or done.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What the harness saw or did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The first line.
+    Began {
+        /// [`SCHEMA`].
+        schema: u32,
+        /// The run it belongs to.
+        run: String,
+        /// The scenario's name.
+        scenario: String,
+        /// Where the scenario stands.
+        place: String,
+        /// The seed of every random choice.
+        seed: u64,
+        /// Versions of the harness and of what it started.
+        versions: BTreeMap<String, String>,
+    },
+    /// A step of the scenario begins.
+    Step {
+        /// As written.
+        text: String,
+    },
+
+    /// A process was started.
+    Started {
+        /// Which.
+        incarnation: Incarnation,
+        /// Its process id.
+        pid: i32,
+    },
+    /// A process counts as ready.
+    Ready {
+        /// Which.
+        incarnation: Incarnation,
+    },
+    /// The harness is about to send a signal.
+    Signalled {
+        /// To whom.
+        incarnation: Incarnation,
+        /// `SIGKILL`, …
+        signal: String,
+        /// The fault that ordered it; none at the end of the rehearsal.
+        fault: Option<FaultId>,
+    },
+    /// A process ended, and was reaped.
+    Exited {
+        /// Which.
+        incarnation: Incarnation,
+        /// Its exit code, unless a signal ended it.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<String>,
+        /// Who wanted it.
+        cause: DeathCause,
+        /// The messages it had in hand.
+        in_hand: Vec<MessageName>,
+    },
+    /// All connections of an ended incarnation have ended on both sides.
+    Drained {
+        /// Which.
+        incarnation: Incarnation,
+    },
+
+    /// A connection was accepted by a tap.
+    Connected {
+        /// The connection.
+        connection: ConnectionId,
+        /// Whose.
+        author: Author,
+        /// To whom.
+        dependency: DependencyName,
+    },
+    /// A connection ended on both sides.
+    Disconnected {
+        /// The connection.
+        connection: ConnectionId,
+        /// How.
+        reason: String,
+    },
+    /// A call was read whole; no byte of it was forwarded yet.
+    Called {
+        /// The call.
+        call: CallId,
+        /// Its connection.
+        connection: ConnectionId,
+        /// Who made it.
+        author: Author,
+        /// To whom.
+        dependency: DependencyName,
+        /// What it asks for, in a line: `ReceiveMessage jobs`.
+        summary: String,
+        /// The messages it is about, as far as known then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        messages: Vec<MessageName>,
+        /// How it was attributed.
+        attribution: Attribution,
+        /// Body, statement or parameters.
+        content: Blob,
+    },
+    /// A call reached its dependency only partly, or not at all.
+    NotForwarded {
+        /// The call.
+        call: CallId,
+        /// How much of it arrived.
+        extent: Extent,
+    },
+    /// A reply was read whole; no byte of it was delivered yet.
+    Replied {
+        /// The call.
+        call: CallId,
+        /// The outcome in a line: `200`, `COMMIT`, `error 40001 …`.
+        summary: String,
+        /// Whether a caller was there to get it.
+        deliverable: bool,
+        /// Whether it reports success.
+        ok: bool,
+        /// What it holds.
+        content: Blob,
+    },
+    /// The harness answered in the dependency's place, dropped the call, or dropped
+    /// or replaced the reply.
+    Injected {
+        /// The call.
+        call: CallId,
+        /// At which boundary.
+        side: Side,
+        /// What was done to it.
+        what: String,
+        /// By order of.
+        fault: Option<FaultId>,
+    },
+    /// The caller went away before its reply.
+    Abandoned {
+        /// The call.
+        call: CallId,
+        /// While held at this side.
+        side: Side,
+    },
+
+    /// A queue took a message.
+    Sent {
+        /// By this call.
+        call: CallId,
+        /// The queue's name at the dependency.
+        queue: String,
+        /// The copy.
+        message_id: String,
+        /// The message, if known.
+        message: Option<MessageName>,
+    },
+    /// A queue handed a message over.
+    Delivered {
+        /// By this call.
+        call: CallId,
+        /// To whom.
+        author: Author,
+        /// The queue's name at the dependency.
+        queue: String,
+        /// The copy.
+        message_id: String,
+        /// The delivery.
+        receipt: String,
+        /// The message, if known.
+        message: Option<MessageName>,
+        /// Whether a caller was there to get it.
+        deliverable: bool,
+        /// Its content.
+        body: Blob,
+    },
+    /// A queue deleted a message at the request of its receiver.
+    Deleted {
+        /// By this call.
+        call: CallId,
+        /// Who asked.
+        author: Author,
+        /// The delivery.
+        receipt: String,
+        /// The copy, if the delivery was witnessed.
+        message_id: Option<String>,
+        /// The message, if known.
+        message: Option<MessageName>,
+    },
+    /// A receiver changed how long a message stays invisible.
+    VisibilityChanged {
+        /// By this call.
+        call: CallId,
+        /// The delivery.
+        receipt: String,
+        /// The message, if known.
+        message: Option<MessageName>,
+        /// Seconds from now.
+        seconds: i64,
+    },
+    /// The harness made an orphaned delivery visible at once.
+    Expired {
+        /// The delivery.
+        receipt: String,
+        /// The copy.
+        message_id: String,
+        /// The message, if known.
+        message: Option<MessageName>,
+        /// The owner that is gone.
+        owner: Incarnation,
+    },
+    /// A service played by the harness performed something.
+    Performed {
+        /// Which service.
+        dependency: DependencyName,
+        /// The request in a line.
+        request: String,
+        /// Whether it is a write.
+        write: bool,
+        /// The message, if known.
+        message: Option<MessageName>,
+        /// The job id or name as it stood in the request.
+        job: Option<String>,
+        /// The status code it answered.
+        status: u16,
+    },
+
+    /// A process passed a stage.
+    Stage {
+        /// Which.
+        stage: StageName,
+        /// Who.
+        incarnation: Incarnation,
+        /// At this call.
+        call: CallId,
+        /// With which message, if known.
+        message: Option<MessageName>,
+        /// Values picked from the call.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        captured: BTreeMap<String, String>,
+    },
+
+    /// A message of the scenario was declared.
+    Declared {
+        /// Its name.
+        message: MessageName,
+        /// What it carries.
+        kind: String,
+        /// The role that it is announced to kill.
+        kills: Option<String>,
+        /// Its content.
+        content: Blob,
+    },
+    /// The client begins to submit a message.
+    Submitting {
+        /// Which.
+        message: MessageName,
+    },
+    /// The client knows the job's id.
+    Accepted {
+        /// Which.
+        message: MessageName,
+        /// Its job id.
+        job: String,
+    },
+    /// The client gave up, or was refused.
+    Refused {
+        /// Which.
+        message: MessageName,
+        /// Why.
+        reason: String,
+    },
+    /// An id was found to mean a message.
+    Alias {
+        /// The id.
+        id: String,
+        /// The message.
+        message: MessageName,
+    },
+
+    /// A fault was armed.
+    Armed {
+        /// Its number.
+        fault: FaultId,
+        /// In words.
+        text: String,
+        /// How many times it must land for the scenario to be proven.
+        expected: u32,
+    },
+    /// A fault's trigger was met.
+    Triggered {
+        /// Which.
+        fault: FaultId,
+        /// At this call.
+        call: Option<CallId>,
+        /// With this message.
+        message: Option<MessageName>,
+    },
+    /// A fault's effect was witnessed.
+    Landed {
+        /// Which.
+        fault: FaultId,
+        /// What was seen.
+        evidence: String,
+    },
+    /// A fault was triggered and its effect could not be witnessed.
+    Missed {
+        /// Which.
+        fault: FaultId,
+        /// Why.
+        reason: String,
+    },
+    /// A fault is over.
+    Disarmed {
+        /// Which.
+        fault: FaultId,
+    },
+
+    /// An operator's command, or another question to the system, was run.
+    Operator {
+        /// The command in a line.
+        command: String,
+        /// Its exit code.
+        code: Option<i32>,
+        /// What it printed.
+        output: Blob,
+    },
+    /// Everything is quiet.
+    Quiet,
+    /// One value of the snapshot that totals are judged from.
+    Counted {
+        /// The total: `attempts started`.
+        total: String,
+        /// By label, where it is split.
+        label: Option<String>,
+        /// Who says so: `witness` or `claim`.
+        source: String,
+        /// The figure.
+        value: i64,
+    },
+    /// Something that a call could not be attributed to although a trigger waits for it,
+    /// or that must not be guessed.
+    Doubt {
+        /// What.
+        reason: String,
+    },
+    /// The harness could not do something.
+    Trouble {
+        /// What.
+        reason: String,
+    },
+}
+
+/// How a call's messages were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attribution {
+    /// By an id in the call.
+    Id,
+    /// By the one message that its author had in hand.
+    InHand,
+    /// Not at all.
+    None,
+}
+
+/// Who wanted a process's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeathCause {
+    /// A fault, or a step of the scenario.
+    Ordered,
+    /// A message in hand was announced to kill it.
+    Announced,
+    /// The end of the rehearsal.
+    Shutdown,
+    /// Nobody.
+    Unexpected,
+}

@@ -1,0 +1,10 @@
+//! The append-only record of all that the harness saw and did. One global order; an
+//! entry stands in the file before the bytes it tells of are passed on.
+
+mod blob;
+mod event;
+mod writer;
+
+pub use blob::Blob;
+pub use event::{Attribution, DeathCause, Entry, Event, SCHEMA};
+pub use writer::{History, HistoryError};

@@ -1,0 +1,33 @@
+//! Rules that every history must satisfy, whatever its scenario says. One rule a
+//! file; each is a pure function that gives back what breaks it.
+
+mod conservation;
+mod delete_after_end;
+mod one_end;
+mod order;
+mod write_once;
+
+use super::{Evidence, Ledger, Violation};
+
+/// All rules, by name.
+pub const ALL: &[(&str, Rule)] = &[
+    (delete_after_end::NAME, delete_after_end::check),
+    (conservation::NAME, conservation::check),
+    (one_end::NAME, one_end::check),
+    (write_once::NAME, write_once::check),
+    (order::NAME, order::check),
+];
+
+/// A rule.
+pub type Rule = fn(Evidence<'_>, &Ledger) -> Vec<Violation>;
+
+/// Everything in this history that breaks a rule.
+pub fn violations(evidence: Evidence<'_>) -> Vec<Violation> {
+    let ledger = Ledger::of(evidence);
+    ALL.iter()
+        .flat_map(|(_, check)| check(evidence, &ledger))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

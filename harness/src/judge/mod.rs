@@ -1,0 +1,34 @@
+//! Judges: pure functions from a history to what it proves. They order by sequence,
+//! never by clock, and name the entries that convict.
+
+mod account;
+pub mod invariant;
+mod totals;
+mod verdict;
+
+pub use account::{Account, Deletion, Ledger};
+pub use totals::{Figure, count, performed_writes};
+pub use verdict::{Fault, Judgement, Verdict, judge};
+
+use crate::history::Entry;
+use crate::manifest::Manifest;
+
+/// A history with the manifest that gives its stages their meaning.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// What the stages mean.
+    pub manifest: &'a Manifest,
+    /// What was seen.
+    pub entries: &'a [Entry],
+}
+
+/// A rule that a history breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule, as `reports/README.md` lists it.
+    pub invariant: &'static str,
+    /// What happened, in words.
+    pub text: String,
+    /// Sequence numbers of the entries that show it.
+    pub evidence: Vec<u64>,
+}

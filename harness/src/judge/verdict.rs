@@ -1,0 +1,241 @@
+//! From a history to a verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Evidence, Violation, invariant};
+use crate::history::{DeathCause, Event};
+use crate::ids::{FaultId, MessageName};
+
+/// What a rehearsal proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every promise was kept.
+    Passed,
+    /// A promise was broken.
+    Failed,
+    /// The harness or its environment failed, or could not tell.
+    Error,
+    /// A fault never landed, or no call of the system was witnessed.
+    Unproven,
+}
+
+/// A fault's record in the history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// In words.
+    pub text: String,
+    /// How many times it must land.
+    pub expected: u32,
+    /// How many times it landed.
+    pub landed: u32,
+    /// Why it missed, each time.
+    pub missed: Vec<String>,
+}
+
+/// A verdict with its reasons.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// Broken promises.
+    pub violations: Vec<Violation>,
+    /// What the harness could not do or tell.
+    pub errors: Vec<String>,
+    /// What was not proven.
+    pub unproven: Vec<String>,
+    /// All faults.
+    pub faults: BTreeMap<FaultId, Fault>,
+}
+
+/// Judges a whole history. A broken promise outweighs the harness's doubts, and these
+/// outweigh what was not proven.
+pub fn judge(evidence: Evidence<'_>) -> Judgement {
+    let mut violations = invariant::violations(evidence);
+    violations.extend(unexpected_deaths(evidence));
+    violations.extend(contradictions(evidence));
+    let errors = errors(evidence);
+    let faults = faults(evidence);
+    let mut unproven: Vec<String> = faults
+        .values()
+        .filter(|fault| fault.landed < fault.expected || !fault.missed.is_empty())
+        .map(|fault| {
+            let mut text = format!(
+                "`{}` landed {} of {} times",
+                fault.text, fault.landed, fault.expected
+            );
+            for reason in &fault.missed {
+                text.push_str("; ");
+                text.push_str(reason);
+            }
+            text
+        })
+        .collect();
+    unproven.extend(announced_without_death(evidence));
+    let witnessed = evidence.entries.iter().any(|entry| {
+        matches!(&entry.event, Event::Called { author, .. } if author.incarnation().is_some())
+    });
+    if !witnessed {
+        unproven.push("no call of the system was witnessed".to_owned());
+    }
+    let verdict = if !violations.is_empty() {
+        Verdict::Failed
+    } else if !errors.is_empty() {
+        Verdict::Error
+    } else if unproven.is_empty() {
+        Verdict::Passed
+    } else {
+        Verdict::Unproven
+    };
+    Judgement {
+        verdict,
+        violations,
+        errors,
+        unproven,
+        faults,
+    }
+}
+
+fn unexpected_deaths(evidence: Evidence<'_>) -> Vec<Violation> {
+    evidence
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Exited {
+                incarnation,
+                code,
+                signal,
+                cause: DeathCause::Unexpected,
+                ..
+            } => {
+                let how = match (code, signal) {
+                    (_, Some(signal)) => format!("of {signal}"),
+                    (Some(code), None) => format!("with exit code {code}"),
+                    (None, None) => "unseen".to_owned(),
+                };
+                Some(Violation {
+                    invariant: "no process dies unasked",
+                    text: format!("{incarnation} died {how}; nothing had ordered or announced it"),
+                    evidence: vec![entry.seq],
+                })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// A total's witness and the system's claim must agree.
+fn contradictions(evidence: Evidence<'_>) -> Vec<Violation> {
+    // The latest snapshot decides for each total.
+    let mut figures: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, (i64, u64)>>> = BTreeMap::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Quiet => figures.clear(),
+            Event::Counted {
+                total,
+                label,
+                source,
+                value,
+            } => {
+                let label = label.as_deref().unwrap_or_default();
+                let sources = figures.entry(total).or_default();
+                sources
+                    .entry(source)
+                    .or_default()
+                    .insert(label, (*value, entry.seq));
+            }
+            _ => {}
+        }
+    }
+    let mut violations = Vec::new();
+    for (total, sources) in figures {
+        let (Some(witness), Some(claim)) = (sources.get("witness"), sources.get("claim")) else {
+            continue;
+        };
+        let labels: BTreeSet<&&str> = witness.keys().chain(claim.keys()).collect();
+        for label in labels {
+            let (seen, at) = witness.get(*label).copied().unwrap_or_default();
+            let (claimed, by) = claim.get(*label).copied().unwrap_or_default();
+            if seen != claimed {
+                let of = if label.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({label})")
+                };
+                violations.push(Violation {
+                    invariant: "the system tells what was witnessed",
+                    text: format!("{total}{of}: witnessed {seen}, the system says {claimed}"),
+                    evidence: [at, by].into_iter().filter(|seq| *seq > 0).collect(),
+                });
+            }
+        }
+    }
+    violations
+}
+
+fn errors(evidence: Evidence<'_>) -> Vec<String> {
+    evidence
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Doubt { reason } | Event::Trouble { reason } => Some(reason.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn faults(evidence: Evidence<'_>) -> BTreeMap<FaultId, Fault> {
+    let mut faults: BTreeMap<FaultId, Fault> = BTreeMap::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Armed {
+                fault,
+                text,
+                expected,
+            } => {
+                let record = faults.entry(*fault).or_default();
+                record.text.clone_from(text);
+                record.expected = *expected;
+            }
+            Event::Landed { fault, .. } => faults.entry(*fault).or_default().landed += 1,
+            Event::Missed { fault, reason } => {
+                faults
+                    .entry(*fault)
+                    .or_default()
+                    .missed
+                    .push(reason.clone());
+            }
+            _ => {}
+        }
+    }
+    faults
+}
+
+/// A message that was announced to kill and was delivered must have killed.
+fn announced_without_death(evidence: Evidence<'_>) -> Vec<String> {
+    let mut announced: BTreeMap<&MessageName, &str> = BTreeMap::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Declared {
+                message,
+                kills: Some(role),
+                ..
+            } => {
+                announced.insert(message, role);
+            }
+            Event::Exited {
+                cause: DeathCause::Announced,
+                in_hand,
+                ..
+            } => {
+                for message in in_hand {
+                    announced.remove(message);
+                }
+            }
+            _ => {}
+        }
+    }
+    announced
+        .into_iter()
+        .map(|(message, role)| format!("{message} was announced to kill a {role} and killed none"))
+        .collect()
+}

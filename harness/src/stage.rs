@@ -1,0 +1,478 @@
+//! Stages: which calls pass which named points, and with which messages.
+//!
+//! A stage is bound in the manifest to a boundary of the calls that match a pattern.
+//! This file answers, for one call (and its reply), which stages it passes and which
+//! ids and captured values stand in it. It knows protocols, not systems.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::ids::{DependencyName, Incarnation, StageName};
+use crate::manifest::{
+    BindPlace, Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage,
+    sql_contains,
+};
+use crate::place;
+use crate::tap::{
+    Bind, Call, HttpRequest, PgReply, Reply, Request, Side, SqsRequest, Statement,
+    TransactionStatus,
+};
+
+/// One passage of a stage, not yet attributed to messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// The stage.
+    pub stage: StageName,
+    /// What stands in the part of the call that matched, one element for each message
+    /// it may be about: a batch has several.
+    pub subjects: Vec<Subject>,
+}
+
+/// What one part of a call says about whom it concerns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// Ids that may name a message: job ids, message ids, receipts.
+    pub ids: Vec<String>,
+    /// Ids in the rest of the transaction, which count where `ids` name no message.
+    pub inherited: Vec<String>,
+    /// Values picked for the stage.
+    pub captured: BTreeMap<String, String>,
+}
+
+/// The stages that this call passes before it reaches its dependency.
+pub fn passed_before(manifest: &Manifest, call: &Call, queue: QueueNames<'_>) -> Vec<Passage> {
+    bound(manifest, call, Side::Before)
+        .filter_map(|(name, stage, pattern)| {
+            let subjects = match (&call.request, pattern) {
+                (Request::Postgres(request), Pattern::Statement(text)) => {
+                    let statements = matching(&request.statements, text);
+                    (!statements.is_empty()).then(|| rows(manifest, call, stage, &statements))
+                }
+                (Request::Postgres(request), Pattern::Transaction(text)) if request.commits => {
+                    let all: Vec<&Statement> = request
+                        .transaction
+                        .iter()
+                        .chain(&request.statements)
+                        .collect();
+                    transaction(manifest, call, stage, &all, text)
+                }
+                _ => matches_call(call, pattern, queue)
+                    .then(|| request_subjects(manifest, call, stage)),
+            };
+            subjects.map(|subjects| Passage {
+                stage: name.clone(),
+                subjects,
+            })
+        })
+        .collect()
+}
+
+/// The stages that this call has passed now that its effect took place.
+pub fn passed_after(
+    manifest: &Manifest,
+    call: &Call,
+    reply: &Reply,
+    queue: QueueNames<'_>,
+) -> Vec<Passage> {
+    if !took_place(reply) {
+        return Vec::new();
+    }
+    bound(manifest, call, Side::After)
+        .filter_map(|(name, stage, pattern)| {
+            let subjects = match (&call.request, pattern, reply) {
+                (Request::Postgres(request), Pattern::Statement(text), _) => {
+                    let statements = matching(&request.statements, text);
+                    (!statements.is_empty()).then(|| rows(manifest, call, stage, &statements))
+                }
+                (_, Pattern::Transaction(text), Reply::Postgres(reply)) => {
+                    let all: Vec<&Statement> = reply.durable.iter().collect();
+                    transaction(manifest, call, stage, &all, text)
+                }
+                (Request::Sqs(request), Pattern::Action { .. }, Reply::Sqs(reply))
+                    if matches_call(call, pattern, queue) =>
+                {
+                    Some(sqs_subjects(manifest, call, stage, request, Some(&reply.body)))
+                }
+                _ => matches_call(call, pattern, queue)
+                    .then(|| request_subjects(manifest, call, stage)),
+            };
+            let subjects = subjects?;
+            let nothing_received = matches!(pattern, Pattern::Action { action, .. } if action == "ReceiveMessage")
+                && subjects.is_empty();
+            (!nothing_received).then(|| Passage { stage: name.clone(), subjects })
+        })
+        .collect()
+}
+
+/// The checkpoint stages that this role announces under this name.
+pub fn announced<'m>(
+    manifest: &'m Manifest,
+    incarnation: &Incarnation,
+    announcement: &str,
+) -> Option<&'m StageName> {
+    manifest
+        .stages
+        .iter()
+        .find_map(|(name, stage)| match &stage.binding {
+            Binding::Checkpoint(checkpoint)
+                if stage.role == incarnation.role && checkpoint == announcement =>
+            {
+                Some(name)
+            }
+            _ => None,
+        })
+}
+
+/// How queues of the manifest are named at their dependency.
+pub type QueueNames<'a> = &'a BTreeMap<(DependencyName, String), String>;
+
+/// Whether a call matches a pattern that concerns no transaction.
+pub fn matches_call(call: &Call, pattern: &Pattern, queues: QueueNames<'_>) -> bool {
+    match (&call.request, pattern) {
+        (Request::Postgres(request), Pattern::Statement(text)) => request
+            .statements
+            .iter()
+            .any(|statement| sql_contains(&statement.sql, text)),
+        (Request::Postgres(request), Pattern::Transaction(text)) => {
+            request.commits
+                && request
+                    .transaction
+                    .iter()
+                    .chain(&request.statements)
+                    .any(|statement| sql_contains(&statement.sql, text))
+        }
+        (Request::Sqs(request), Pattern::Action { action, queue }) => {
+            let same = request.action == *action
+                || request.action.strip_suffix("Batch") == Some(action.as_str());
+            same && queue.as_ref().is_none_or(|queue| {
+                let key = (call.dependency.clone(), queue.clone());
+                queues.get(&key) == request.queue.as_ref()
+            })
+        }
+        (Request::Http(request), Pattern::Request { method, path }) => {
+            (method == "*" || method.eq_ignore_ascii_case(&request.method))
+                && place::match_path(path, &request.path).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// The ids that a call carries, whatever stage it belongs to.
+pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
+    match &call.request {
+        Request::Postgres(request) => {
+            let statements: Vec<&Statement> = request.statements.iter().collect();
+            statement_ids(manifest, &call.dependency, &statements)
+        }
+        Request::Sqs(request) => sqs_items(&request.body)
+            .into_iter()
+            .flat_map(|item| item_ids(manifest, &call.dependency, item))
+            .collect(),
+        Request::Http(request) => http_ids(manifest, &call.dependency, request),
+    }
+}
+
+/// The ids in the content of a queue message.
+pub fn ids_in_message(manifest: &Manifest, dependency: &DependencyName, body: &str) -> Vec<String> {
+    let Some(Recognise::Places(places)) = manifest.messages.recognise.get(dependency) else {
+        return Vec::new();
+    };
+    let json: Option<Value> = serde_json::from_str(body).ok();
+    places
+        .iter()
+        .filter_map(|place| match place {
+            Place::Body(path) => place::lookup_body(json.as_ref()?, path),
+            Place::Header(_) | Place::Path(_) => None,
+        })
+        .collect()
+}
+
+fn bound<'m>(
+    manifest: &'m Manifest,
+    call: &'m Call,
+    wanted: Side,
+) -> impl Iterator<Item = (&'m StageName, &'m Stage, &'m Pattern)> {
+    let role = call
+        .author
+        .incarnation()
+        .map(|incarnation| &incarnation.role);
+    manifest
+        .stages
+        .iter()
+        .filter_map(move |(name, stage)| match &stage.binding {
+            Binding::Boundary {
+                side,
+                dependency,
+                pattern,
+            } if *side == wanted && *dependency == call.dependency && Some(&stage.role) == role => {
+                Some((name, stage, pattern))
+            }
+            _ => None,
+        })
+}
+
+fn took_place(reply: &Reply) -> bool {
+    match reply {
+        Reply::Http(_) => true,
+        Reply::Sqs(reply) => reply.error.is_none() && reply.status < 300,
+        Reply::Postgres(PgReply { error, status, .. }) => {
+            error.is_none() && *status != TransactionStatus::Failed
+        }
+        Reply::Broken { .. } => false,
+    }
+}
+
+fn matching<'s>(statements: &'s [Statement], text: &str) -> Vec<&'s Statement> {
+    statements
+        .iter()
+        .filter(|statement| sql_contains(&statement.sql, text))
+        .collect()
+}
+
+/// A transaction inherits the messages of all its statements where the matching ones
+/// name none.
+fn transaction(
+    manifest: &Manifest,
+    call: &Call,
+    stage: &Stage,
+    all: &[&Statement],
+    text: &str,
+) -> Option<Vec<Subject>> {
+    let matching: Vec<&Statement> = all
+        .iter()
+        .copied()
+        .filter(|statement| sql_contains(&statement.sql, text))
+        .collect();
+    if matching.is_empty() {
+        return None;
+    }
+    let mut subjects = rows(manifest, call, stage, &matching);
+    let inherited = statement_ids(manifest, &call.dependency, all);
+    for subject in &mut subjects {
+        subject.inherited.clone_from(&inherited);
+    }
+    Some(subjects)
+}
+
+/// One subject for each statement.
+fn rows(
+    manifest: &Manifest,
+    call: &Call,
+    stage: &Stage,
+    statements: &[&Statement],
+) -> Vec<Subject> {
+    statements
+        .iter()
+        .map(|statement| Subject {
+            ids: statement_ids(manifest, &call.dependency, &[statement]),
+            inherited: Vec::new(),
+            captured: captured_binds(stage, statements),
+        })
+        .collect()
+}
+
+fn captured_binds(stage: &Stage, statements: &[&Statement]) -> BTreeMap<String, String> {
+    stage
+        .capture
+        .iter()
+        .filter_map(|(name, place)| match place {
+            CapturePlace::Bind(BindPlace {
+                statement,
+                position,
+            }) => statements
+                .iter()
+                .filter(|candidate| sql_contains(&candidate.sql, statement))
+                .find_map(|candidate| bind_text(candidate.binds.get(position.checked_sub(1)?)?))
+                .map(|value| (name.clone(), value)),
+            CapturePlace::Place(_) => None,
+        })
+        .collect()
+}
+
+fn bind_text(bind: &Bind) -> Option<String> {
+    match bind {
+        Bind::Text(text) => Some(text.clone()),
+        Bind::Null | Bind::Opaque { .. } => None,
+    }
+}
+
+fn statement_ids(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    statements: &[&Statement],
+) -> Vec<String> {
+    match manifest.messages.recognise.get(dependency) {
+        Some(Recognise::AnyBind) => statements
+            .iter()
+            .flat_map(|statement| &statement.binds)
+            .flat_map(|bind| bind_text(bind).map(array_elements).unwrap_or_default())
+            .collect(),
+        Some(Recognise::Binds(places)) => statements
+            .iter()
+            .flat_map(|statement| {
+                places
+                    .iter()
+                    .filter(|place| sql_contains(&statement.sql, &place.statement))
+                    .filter_map(|place| statement.binds.get(place.position.checked_sub(1)?))
+                    .filter_map(bind_text)
+            })
+            .collect(),
+        Some(Recognise::Places(_)) | None => Vec::new(),
+    }
+}
+
+/// A one-dimensional array's elements in PostgreSQL's text form, or the value itself.
+fn array_elements(value: String) -> Vec<String> {
+    match value
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+    {
+        Some(elements) if !elements.contains([':', '{']) => elements
+            .split(',')
+            .map(|element| element.trim_matches('"').to_owned())
+            .collect(),
+        _ => vec![value],
+    }
+}
+
+fn http_ids(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    request: &HttpRequest,
+) -> Vec<String> {
+    let Some(Recognise::Places(places)) = manifest.messages.recognise.get(dependency) else {
+        return Vec::new();
+    };
+    places
+        .iter()
+        .filter_map(|place| in_request(manifest, dependency, place, request))
+        .collect()
+}
+
+/// A place in an HTTP request. A path segment is named by the routes of the dependency.
+fn in_request(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    place: &Place,
+    request: &HttpRequest,
+) -> Option<String> {
+    let routes = manifest
+        .dependencies
+        .get(dependency)
+        .map(Dependency::routes)
+        .unwrap_or_default();
+    place::lookup(
+        place,
+        request,
+        routes.iter().map(|route| route.path.as_str()),
+    )
+}
+
+fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subject> {
+    match &call.request {
+        Request::Http(request) => {
+            let captured = stage
+                .capture
+                .iter()
+                .filter_map(|(name, place)| match place {
+                    CapturePlace::Place(place) => {
+                        in_request(manifest, &call.dependency, place, request)
+                            .map(|value| (name.clone(), value))
+                    }
+                    CapturePlace::Bind(_) => None,
+                })
+                .collect();
+            let ids = http_ids(manifest, &call.dependency, request);
+            vec![Subject {
+                ids,
+                inherited: Vec::new(),
+                captured,
+            }]
+        }
+        Request::Sqs(request) => sqs_subjects(manifest, call, stage, request, None),
+        Request::Postgres(_) => vec![Subject::default()],
+    }
+}
+
+/// The items of an SQS body: batch entries, received messages, or the body itself.
+fn sqs_items(body: &Value) -> Vec<&Value> {
+    for list in ["Entries", "Messages", "Successful"] {
+        if let Some(items) = body.get(list).and_then(Value::as_array) {
+            return items.iter().collect();
+        }
+    }
+    vec![body]
+}
+
+fn item_ids(manifest: &Manifest, dependency: &DependencyName, item: &Value) -> Vec<String> {
+    let mut ids: Vec<String> = ["MessageId", "ReceiptHandle"]
+        .iter()
+        .filter_map(|member| Some(item.get(member)?.as_str()?.to_owned()))
+        .collect();
+    for member in ["MessageBody", "Body"] {
+        if let Some(body) = item.get(member).and_then(Value::as_str) {
+            ids.extend(ids_in_message(manifest, dependency, body));
+        }
+    }
+    ids
+}
+
+fn sqs_subjects(
+    manifest: &Manifest,
+    call: &Call,
+    stage: &Stage,
+    request: &SqsRequest,
+    reply: Option<&Value>,
+) -> Vec<Subject> {
+    let received = request.action == "ReceiveMessage";
+    let subject = |item: &Value| {
+        let captured = stage
+            .capture
+            .iter()
+            .filter_map(|(name, place)| match place {
+                CapturePlace::Place(Place::Body(path)) => {
+                    let body = item
+                        .get("Body")
+                        .or_else(|| item.get("MessageBody"))?
+                        .as_str()?;
+                    let json: Value = serde_json::from_str(body).ok()?;
+                    Some((name.clone(), place::lookup_body(&json, path)?))
+                }
+                _ => None,
+            })
+            .collect();
+        let ids = item_ids(manifest, &call.dependency, item);
+        Subject {
+            ids,
+            inherited: Vec::new(),
+            captured,
+        }
+    };
+    if received {
+        // What a receive is about stands in its reply alone.
+        return reply
+            .and_then(|body| body.get("Messages"))
+            .and_then(Value::as_array)
+            .map(|messages| messages.iter().map(subject).collect())
+            .unwrap_or_default();
+    }
+    let refused: Vec<&str> = reply
+        .and_then(|body| body.get("Failed"))
+        .and_then(Value::as_array)
+        .map(|failed| {
+            failed
+                .iter()
+                .filter_map(|entry| entry.get("Id")?.as_str())
+                .collect()
+        })
+        .unwrap_or_default();
+    sqs_items(&request.body)
+        .into_iter()
+        .filter(|item| {
+            let id = item.get("Id").and_then(Value::as_str);
+            !id.is_some_and(|id| refused.contains(&id))
+        })
+        .map(subject)
+        .collect()
+}
