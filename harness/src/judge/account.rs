@@ -72,6 +72,9 @@ impl Account {
 pub struct Ledger {
     /// By name.
     pub accounts: BTreeMap<MessageName, Account>,
+    /// All copies that a queue took or handed over, foreign ones too, and whether they
+    /// were deleted.
+    copies: BTreeMap<String, bool>,
 }
 
 impl Ledger {
@@ -130,6 +133,9 @@ impl Ledger {
                     message,
                     ..
                 } => {
+                    if let Some(copy) = message_id {
+                        ledger.copies.insert(copy.clone(), true);
+                    }
                     let message = message.clone().or_else(|| {
                         message_id
                             .as_ref()
@@ -177,6 +183,12 @@ impl Ledger {
             }
         }
         ledger
+    }
+
+    /// How many copies queues must still hold.
+    pub fn copies_left(&self) -> i64 {
+        let left = self.copies.values().filter(|deleted| !**deleted).count();
+        i64::try_from(left).unwrap_or(i64::MAX)
     }
 
     fn of_mut(&mut self, message: &MessageName) -> &mut Account {

@@ -1,0 +1,318 @@
+//! The dependencies of one rehearsal: its own database and queues on the run's warm
+//! servers, and the services that the harness plays. What the harness does here
+//! itself goes around the taps: it is no part of the system.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::QueueAttributeName;
+use indexmap::IndexMap;
+use serde_json::Value;
+use sqlx::postgres::PgPool;
+
+use crate::ids::{DependencyName, MessageName};
+use crate::stub::Stub;
+
+/// A database of this rehearsal.
+pub(super) struct Database {
+    pub(super) address: SocketAddr,
+    pub(super) user: String,
+    pub(super) password: String,
+    pub(super) name: String,
+    pub(super) pool: PgPool,
+}
+
+/// A queue service with the queues of this rehearsal.
+pub(super) struct QueueService {
+    pub(super) address: SocketAddr,
+    pub(super) client: aws_sdk_sqs::Client,
+    /// By the name in the manifest.
+    pub(super) queues: IndexMap<String, OwnQueue>,
+}
+
+/// A queue of this rehearsal.
+#[derive(Clone, Debug)]
+pub(super) struct OwnQueue {
+    /// Its name at the service.
+    pub(super) name: String,
+    /// Its URL at the service.
+    pub(super) url: String,
+}
+
+/// A dependency could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum DependencyError {
+    /// A query failed.
+    #[error("the query `{query}` on `{dependency}` failed: {source}")]
+    Query {
+        /// Which database.
+        dependency: DependencyName,
+        /// What was asked.
+        query: String,
+        /// Why.
+        source: Box<sqlx::Error>,
+    },
+    /// A query gave something that is no figure.
+    #[error("the query `{query}` on `{dependency}` gave {seen}; expected {expected}")]
+    Shape {
+        /// Which database.
+        dependency: DependencyName,
+        /// What was asked.
+        query: String,
+        /// What it should give.
+        expected: &'static str,
+        /// What it gave.
+        seen: String,
+    },
+    /// The queue service refused.
+    #[error("`{dependency}` refused {action} on {queue}: {reason}")]
+    Queue {
+        /// Which service.
+        dependency: DependencyName,
+        /// What was asked.
+        action: &'static str,
+        /// Of which queue.
+        queue: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What a queue holds, by its own attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct QueueCounts {
+    pub(super) visible: i64,
+    pub(super) in_flight: i64,
+    pub(super) delayed: i64,
+}
+
+impl QueueCounts {
+    pub(super) fn all(self) -> i64 {
+        self.visible + self.in_flight + self.delayed
+    }
+}
+
+/// Everything that the processes of one rehearsal talk to.
+pub(super) struct Dependencies {
+    pub(super) databases: BTreeMap<DependencyName, Database>,
+    pub(super) queues: BTreeMap<DependencyName, QueueService>,
+    pub(super) stubs: BTreeMap<DependencyName, Stub>,
+    pub(super) externals: BTreeMap<DependencyName, SocketAddr>,
+    /// Values for `${setting.…}`.
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+impl Dependencies {
+    /// Where a dependency really listens.
+    pub(super) fn address(&self, name: &DependencyName) -> SocketAddr {
+        let database = self.databases.get(name).map(|database| database.address);
+        let queue = self.queues.get(name).map(|service| service.address);
+        let stub = self.stubs.get(name).map(Stub::address);
+        let external = self.externals.get(name).copied();
+        database
+            .or(queue)
+            .or(stub)
+            .or(external)
+            .expect("every dependency of a checked manifest is provided")
+    }
+
+    /// The values of placeholders that name this dependency, for one who reaches it at
+    /// `at`.
+    pub(super) fn values(&self, name: &DependencyName, at: SocketAddr) -> Vec<(String, String)> {
+        let mut values = Vec::new();
+        if let Some(database) = self.databases.get(name) {
+            values.push((format!("{name}.url"), database.url(at)));
+        } else {
+            values.push((format!("{name}.url"), format!("http://{at}")));
+        }
+        if let Some(service) = self.queues.get(name) {
+            for (queue, own) in &service.queues {
+                let path = own.url.splitn(4, '/').nth(3).unwrap_or_default();
+                values.push((format!("{name}.{queue}.url"), format!("http://{at}/{path}")));
+                values.push((format!("{name}.{queue}.name"), own.name.clone()));
+            }
+        }
+        values
+    }
+
+    pub(super) fn settings(&self) -> &BTreeMap<String, String> {
+        &self.settings
+    }
+
+    /// Queue names at their dependency, by dependency and name in the manifest.
+    pub(super) fn queue_names(&self) -> BTreeMap<(DependencyName, String), String> {
+        self.queues
+            .iter()
+            .flat_map(|(dependency, service)| {
+                service
+                    .queues
+                    .iter()
+                    .map(|(queue, own)| ((dependency.clone(), queue.clone()), own.name.clone()))
+            })
+            .collect()
+    }
+
+    /// Makes a delivery visible at once, as the end of its visibility would.
+    pub(super) async fn expire(
+        &self,
+        dependency: &DependencyName,
+        queue: &str,
+        receipt: &str,
+    ) -> Result<(), DependencyError> {
+        let Some(service) = self.queues.get(dependency) else { return Ok(()) };
+        let Some(own) = service.queues.values().find(|own| own.name == queue) else {
+            return Ok(());
+        };
+        let changed = service
+            .client
+            .change_message_visibility()
+            .queue_url(&own.url)
+            .receipt_handle(receipt)
+            .visibility_timeout(0)
+            .send()
+            .await;
+        match changed {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                // Visible already, or gone: there is nothing left to expire.
+                let over = error.as_service_error().is_some_and(|error| {
+                    error.is_message_not_inflight() || error.is_receipt_handle_is_invalid()
+                        || error.meta().code().is_some_and(|code| code.contains("InvalidParameterValue"))
+                });
+                if over {
+                    return Ok(());
+                }
+                Err(DependencyError::Queue {
+                    dependency: dependency.clone(),
+                    action: "ChangeMessageVisibility",
+                    queue: queue.to_owned(),
+                    reason: DisplayErrorContext(&error).to_string(),
+                })
+            }
+        }
+    }
+
+    /// What a queue holds.
+    pub(super) async fn counts(
+        &self,
+        dependency: &DependencyName,
+        queue: &str,
+    ) -> Result<QueueCounts, DependencyError> {
+        let service = &self.queues[dependency];
+        let own = &service.queues[queue];
+        let answer = service
+            .client
+            .get_queue_attributes()
+            .queue_url(&own.url)
+            .attribute_names(QueueAttributeName::All)
+            .send()
+            .await
+            .map_err(|error| DependencyError::Queue {
+                dependency: dependency.clone(),
+                action: "GetQueueAttributes",
+                queue: queue.to_owned(),
+                reason: DisplayErrorContext(&error).to_string(),
+            })?;
+        let count = |name: QueueAttributeName| {
+            answer
+                .attributes()
+                .and_then(|attributes| attributes.get(&name)?.parse().ok())
+                .unwrap_or_default()
+        };
+        Ok(QueueCounts {
+            visible: count(QueueAttributeName::ApproximateNumberOfMessages),
+            in_flight: count(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
+            delayed: count(QueueAttributeName::ApproximateNumberOfMessagesDelayed),
+        })
+    }
+
+    /// Asks a database: rows as JSON values, each a row's columns without their order.
+    async fn rows(
+        &self,
+        dependency: &DependencyName,
+        query: &str,
+        job: Option<&str>,
+    ) -> Result<Vec<Vec<Value>>, DependencyError> {
+        let database = &self.databases[dependency];
+        // One form for all types: the server writes the row as JSON.
+        let query = query.trim().trim_end_matches(';');
+        let wrapped = format!("select row_to_json(row)::text from ({query}) as row");
+        let asking = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(wrapped));
+        let asking = match job {
+            Some(job) => asking.bind(job.to_owned()),
+            None => asking,
+        };
+        let rows = asking.fetch_all(&database.pool).await.map_err(|source| {
+            DependencyError::Query {
+                dependency: dependency.clone(),
+                query: query.to_owned(),
+                source: Box::new(source),
+            }
+        })?;
+        Ok(rows
+            .iter()
+            .map(|row| match serde_json::from_str(row) {
+                Ok(Value::Object(columns)) => columns.into_iter().map(|(_, value)| value).collect(),
+                _ => Vec::new(),
+            })
+            .collect())
+    }
+
+    /// A figure by query: one number, or numbers by label.
+    pub(super) async fn figure(
+        &self,
+        dependency: &DependencyName,
+        query: &str,
+        job: Option<&str>,
+    ) -> Result<BTreeMap<String, i64>, DependencyError> {
+        let mut figure = BTreeMap::new();
+        for row in self.rows(dependency, query, job).await? {
+            let number = row.iter().find_map(Value::as_i64);
+            let label = row.iter().find_map(Value::as_str).unwrap_or_default();
+            let Some(number) = number.filter(|_| row.len() <= 2) else {
+                return Err(DependencyError::Shape {
+                    dependency: dependency.clone(),
+                    query: query.to_owned(),
+                    expected: "rows of one number, or of a text and a number",
+                    seen: serde_json::to_string(&row).unwrap_or_default(),
+                });
+            };
+            *figure.entry(label.to_owned()).or_default() += number;
+        }
+        Ok(figure)
+    }
+
+    /// One value by query, as text; none if there is no row or it is NULL.
+    pub(super) async fn value(
+        &self,
+        dependency: &DependencyName,
+        query: &str,
+        job: &str,
+    ) -> Result<Option<String>, DependencyError> {
+        let rows = self.rows(dependency, query, Some(job)).await?;
+        if rows.len() > 1 || rows.iter().any(|row| row.len() != 1) {
+            return Err(DependencyError::Shape {
+                dependency: dependency.clone(),
+                query: query.to_owned(),
+                expected: "one row of one value at most",
+                seen: serde_json::to_string(&rows).unwrap_or_default(),
+            });
+        }
+        Ok(rows.into_iter().flatten().next().and_then(|value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
+        }))
+    }
+}
+
+impl Database {
+    /// Its URL for one who reaches it at `at`.
+    pub(super) fn url(&self, at: SocketAddr) -> String {
+        format!("postgres://{}:{}@{at}/{}", self.user, self.password, self.name)
+    }
+}
+
+/// What stubs need to know of the messages: names, kinds, contents.
+pub(super) type Contents = BTreeMap<MessageName, (Vec<u8>, String)>;

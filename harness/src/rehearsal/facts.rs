@@ -1,0 +1,97 @@
+//! What a reply of a queue proves, as facts: a message was sent, delivered, deleted,
+//! or its visibility changed.
+
+use serde_json::Value;
+
+use crate::manifest::Manifest;
+use crate::stage;
+use crate::tap::{Call, Reply, Request};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fact {
+    Sent { queue: String, message_id: String, ids: Vec<String> },
+    Delivered { queue: String, message_id: String, receipt: String, ids: Vec<String>, body: String },
+    Deleted { receipt: String },
+    VisibilityChanged { receipt: String, seconds: i64 },
+}
+
+/// The facts that this reply proves. Failed entries of a batch prove nothing.
+pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
+    let (Request::Sqs(request), Reply::Sqs(answer)) = (&call.request, reply) else {
+        return Vec::new();
+    };
+    if answer.error.is_some() || answer.status >= 300 {
+        return Vec::new();
+    }
+    let queue = request.queue.clone().unwrap_or_default();
+    let ids = |body: Option<&str>| {
+        body.map(|body| stage::ids_in_message(manifest, &call.dependency, body)).unwrap_or_default()
+    };
+    let text = |item: &Value, member: &str| item.get(member).and_then(Value::as_str).map(str::to_owned);
+    match request.action.as_str() {
+        "SendMessage" => text(&answer.body, "MessageId")
+            .map(|message_id| Fact::Sent {
+                queue,
+                message_id,
+                ids: ids(request.body.get("MessageBody").and_then(Value::as_str)),
+            })
+            .into_iter()
+            .collect(),
+        "SendMessageBatch" => accepted(&request.body, &answer.body)
+            .filter_map(|(entry, result)| {
+                Some(Fact::Sent {
+                    queue: queue.clone(),
+                    message_id: text(result, "MessageId")?,
+                    ids: ids(entry.get("MessageBody").and_then(Value::as_str)),
+                })
+            })
+            .collect(),
+        "ReceiveMessage" => items(&answer.body, "Messages")
+            .filter_map(|message| {
+                let body = text(message, "Body")?;
+                Some(Fact::Delivered {
+                    queue: queue.clone(),
+                    message_id: text(message, "MessageId")?,
+                    receipt: text(message, "ReceiptHandle")?,
+                    ids: ids(Some(&body)),
+                    body,
+                })
+            })
+            .collect(),
+        "DeleteMessage" => text(&request.body, "ReceiptHandle")
+            .map(|receipt| Fact::Deleted { receipt })
+            .into_iter()
+            .collect(),
+        "DeleteMessageBatch" => accepted(&request.body, &answer.body)
+            .filter_map(|(entry, _)| Some(Fact::Deleted { receipt: text(entry, "ReceiptHandle")? }))
+            .collect(),
+        "ChangeMessageVisibility" => visibility(&request.body).into_iter().collect(),
+        "ChangeMessageVisibilityBatch" => accepted(&request.body, &answer.body)
+            .filter_map(|(entry, _)| visibility(entry))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn visibility(item: &Value) -> Option<Fact> {
+    Some(Fact::VisibilityChanged {
+        receipt: item.get("ReceiptHandle")?.as_str()?.to_owned(),
+        seconds: item.get("VisibilityTimeout")?.as_i64()?,
+    })
+}
+
+fn items<'v>(body: &'v Value, member: &str) -> impl Iterator<Item = &'v Value> {
+    body.get(member).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The entries of a batch that succeeded, each with its result.
+fn accepted<'v>(
+    request: &'v Value,
+    answer: &'v Value,
+) -> impl Iterator<Item = (&'v Value, &'v Value)> {
+    items(answer, "Successful").filter_map(move |result| {
+        let id = result.get("Id")?;
+        let entry = items(request, "Entries").find(|entry| entry.get("Id") == Some(id))?;
+        Some((entry, result))
+    })
+}

@@ -1,0 +1,90 @@
+//! The messages of a scenario: what they carry, and how they are told apart.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::plan::PlannedMessage;
+use super::{Rehearsal, RehearsalError};
+use crate::history::Event;
+use crate::ids::MessageName;
+use crate::stub::{self, Content};
+
+/// What the messages of a rehearsal carry, for the services that the harness plays.
+#[derive(Default)]
+pub(super) struct Contents(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// By the name that the system sees.
+    by_name: BTreeMap<String, (MessageName, Content)>,
+    jobs: BTreeMap<String, MessageName>,
+}
+
+impl Contents {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn declare(&self, message: &MessageName, content: Content) {
+        self.known().by_name.insert(message.as_str().to_owned(), (message.clone(), content));
+    }
+
+    pub(super) fn accepted(&self, message: &MessageName, job: &str) {
+        self.known().jobs.insert(job.to_owned(), message.clone());
+    }
+
+    pub(super) fn get(&self, message: &MessageName) -> Option<Content> {
+        self.known().by_name.get(message.as_str()).map(|(_, content)| content.clone())
+    }
+}
+
+impl stub::Contents for Contents {
+    fn of_message(&self, name: &str) -> Option<Content> {
+        self.known().by_name.get(name).map(|(_, content)| content.clone())
+    }
+
+    fn of_job(&self, job: &str) -> Option<Content> {
+        let message = self.known().jobs.get(job).cloned()?;
+        self.get(&message)
+    }
+}
+
+impl Rehearsal {
+    /// Makes a message known to the board and to the services that the harness plays.
+    pub(super) fn declare(&mut self, message: &PlannedMessage) -> Result<(), RehearsalError> {
+        let kind = &self.manifest.messages.kinds[&message.kind];
+        let path = self.manifest.root.join(&kind.content);
+        let bytes = fs::read(&path).map_err(|source| RehearsalError::Content {
+            kind: message.kind.clone(),
+            path,
+            source,
+        })?;
+        let bytes = Bytes::from(bytes);
+        let name = &message.name;
+        let history = self.board.history();
+        history.append(Event::Declared {
+            message: name.clone(),
+            kind: message.kind.clone(),
+            kills: kind.kills.as_ref().map(ToString::to_string),
+            content: history.blob(&bytes),
+        });
+        let content = Content { bytes, media_type: kind.media_type.clone() };
+        self.contents.declare(name, content);
+        let key = key_of(name);
+        self.board.declare(name, kind.kills.clone(), &[name.as_str(), &key]);
+        Ok(())
+    }
+
+    /// What a message carries.
+    pub fn content_of(&self, message: &MessageName) -> Option<Vec<u8>> {
+        self.contents.get(message).map(|content| content.bytes.to_vec())
+    }
+}
+
+/// The key under which the client submits a message, the same for every try.
+pub(super) fn key_of(message: &MessageName) -> String {
+    format!("key-of-{message}")
+}

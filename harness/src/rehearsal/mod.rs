@@ -1,0 +1,293 @@
+//! One scenario against one fresh deployment.
+//!
+//! A rehearsal is first planned (settings, messages, faults), then started, driven,
+//! brought to rest, counted once in one snapshot, ended and judged.
+//!
+//! ```text
+//! plan ─▶ start ─▶ submit, faults, outages ─▶ quiet ─▶ snapshot ─▶ end ─▶ judgement
+//! ```
+
+mod aliases;
+mod board;
+mod client;
+mod deliveries;
+mod dependencies;
+mod facts;
+mod messages;
+mod operator;
+mod plan;
+mod processes;
+mod quiet;
+mod snapshot;
+mod summary;
+mod surroundings;
+mod venue;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use dependencies::DependencyError;
+pub use operator::{OperatorAnswer, OperatorError};
+pub use plan::{Plan, PlanError};
+pub use processes::ProcessError;
+pub use quiet::NotQuiet;
+pub use snapshot::Snapshot;
+pub use venue::{Venue, VenueError, VenueOptions};
+
+use self::board::Board;
+use self::dependencies::Dependencies;
+use self::messages::Contents;
+use self::processes::Processes;
+use self::venue::Warm;
+use crate::fault::Fault;
+use crate::history::{Event, History, HistoryError, SCHEMA};
+use crate::ids::{DependencyName, FaultId, MessageName, RoleName};
+use crate::judge::{Evidence, Judgement, judge};
+use crate::manifest::{Manifest, Protocol, Provide};
+use crate::stub::{Performed, Stub};
+
+/// A rehearsal could not go on, through no fault of the system.
+#[derive(Debug, thiserror::Error)]
+pub enum RehearsalError {
+    /// The run's servers, or its own database and queues, could not be had.
+    #[error(transparent)]
+    Venue(#[from] VenueError),
+    /// The history could not be begun.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// A process could not be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// A dependency could not be asked.
+    #[error(transparent)]
+    Dependency(#[from] DependencyError),
+    /// A service that the harness plays could not be started.
+    #[error("cannot play `{dependency}`: {source}")]
+    Stub {
+        /// Which.
+        dependency: DependencyName,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Content of a message could not be read.
+    #[error("cannot read {path}, the content of `{kind}` messages: {source}")]
+    Content {
+        /// The kind.
+        kind: String,
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Who a scenario is, for its history.
+#[derive(Clone, Debug)]
+pub struct Title {
+    /// The run.
+    pub run: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// Where it stands.
+    pub place: String,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// One scenario against one fresh deployment, under way.
+pub struct Rehearsal {
+    manifest: Arc<Manifest>,
+    warm: Arc<Warm>,
+    board: Board,
+    contents: Arc<Contents>,
+    dependencies: Arc<Dependencies>,
+    processes: Processes,
+    /// What was counted when it last was quiet, and where in the history that was.
+    snapshot: Option<(u64, Snapshot)>,
+    operators: u32,
+    directory: PathBuf,
+}
+
+impl Rehearsal {
+    /// Makes a fresh deployment and starts it: returns once every process is ready.
+    ///
+    /// # Errors
+    /// When anything of it cannot be had. Nothing is left running then.
+    pub async fn start(
+        venue: &Venue,
+        plan: &Plan,
+        title: &Title,
+        directory: PathBuf,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, RehearsalError> {
+        let manifest = Arc::clone(venue.manifest());
+        let warm = venue.warm(tell).await?;
+        let number = venue.next_rehearsal();
+        let history = Arc::new(History::begin(&directory, manifest.secrets())?);
+        history.append(Event::Began {
+            schema: SCHEMA,
+            run: title.run.clone(),
+            scenario: title.scenario.clone(),
+            place: title.place.clone(),
+            seed: title.seed,
+            versions: warm.versions.clone(),
+        });
+        let contents = Arc::new(Contents::default());
+        let late = Arc::new(std::sync::OnceLock::new());
+        let stubs = start_stubs(&manifest, &contents, &late).await?;
+        let settings = plan.settings(&manifest);
+        let dependencies = warm.provide(&manifest, number, settings, stubs).await?;
+        let dependencies = Arc::new(dependencies);
+        let queue_names = dependencies.queue_names();
+        let board = Board::new(Arc::clone(&manifest), history, queue_names);
+        // Nothing calls a stub before a process runs, so the board is always there.
+        assert!(late.set(board.clone()).is_ok(), "set once");
+        let processes = Processes::new(
+            board.clone(),
+            Arc::clone(&dependencies),
+            warm.registry().clone(),
+            directory.join("processes"),
+        );
+        board.set_actor(Arc::new(processes.clone()));
+        let mut rehearsal = Self {
+            manifest,
+            warm,
+            board,
+            contents,
+            dependencies,
+            processes,
+            snapshot: None,
+            operators: 0,
+            directory,
+        };
+        for message in plan.messages() {
+            rehearsal.declare(message)?;
+        }
+        for fault in plan.faults() {
+            rehearsal.board.arm(fault.clone());
+        }
+        let instances: Vec<(RoleName, u32)> = rehearsal
+            .manifest
+            .processes
+            .iter()
+            .flat_map(|(role, process)| {
+                (1..=plan.instances(role, process)).map(|instance| (role.clone(), instance))
+            })
+            .collect();
+        if let Err(error) = rehearsal.processes.start_all(instances).await {
+            rehearsal.end().await;
+            return Err(error.into());
+        }
+        Ok(rehearsal)
+    }
+
+    /// Arms a fault in the running deployment.
+    pub fn arm(&mut self, fault: Fault) -> FaultId {
+        self.board.arm(fault)
+    }
+
+    /// Takes all faults back.
+    pub fn disarm_all(&mut self) {
+        self.board.disarm_all();
+    }
+
+    /// Notes in the history that a step begins.
+    pub fn note_step(&self, text: &str) {
+        self.board.history().append(Event::Step { text: text.to_owned() });
+    }
+
+    /// Stops every instance of a role in order (SIGTERM, its grace, SIGKILL); it stays
+    /// down.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub async fn stop(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
+        Ok(self.processes.stop(role).await?)
+    }
+
+    /// Starts every instance of a role that is down.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub async fn start_role(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
+        Ok(self.processes.start(role).await?)
+    }
+
+    /// Kills every instance of a role with SIGKILL; it is started again.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub async fn kill(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
+        Ok(self.processes.kill(role).await?)
+    }
+
+    /// Ends the deployment: kills every process, waits for their connections to end,
+    /// and removes what was made for this rehearsal. Whatever could not be removed goes
+    /// to the history.
+    pub async fn end(&mut self) {
+        self.board.disarm_all();
+        self.processes.shut_down().await;
+        for reason in self.warm.withdraw(&self.dependencies).await {
+            self.board.history().append(Event::Trouble { reason });
+        }
+        if let Some(reason) = self.board.history().trouble() {
+            self.board.history().append(Event::Trouble { reason });
+        }
+    }
+
+    /// Judges all that was witnessed so far.
+    pub fn judgement(&self) -> Judgement {
+        self.board
+            .history()
+            .read(|entries| judge(Evidence { manifest: &self.manifest, entries }))
+    }
+
+    /// The history.
+    pub fn history(&self) -> &Arc<History> {
+        self.board.history()
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    /// The job id of a message, once its client knows it.
+    pub fn job_of(&self, message: &MessageName) -> Option<String> {
+        self.board.history().read(|entries| {
+            entries.iter().rev().find_map(|entry| match &entry.event {
+                Event::Accepted { message: accepted, job } if accepted == message => {
+                    Some(job.clone())
+                }
+                _ => None,
+            })
+        })
+    }
+}
+
+async fn start_stubs(
+    manifest: &Manifest,
+    contents: &Arc<Contents>,
+    board: &Arc<std::sync::OnceLock<Board>>,
+) -> Result<BTreeMap<DependencyName, Stub>, RehearsalError> {
+    let mut stubs = BTreeMap::new();
+    for (name, dependency) in &manifest.dependencies {
+        let (Protocol::Http { routes }, Provide::Stub) = (&dependency.protocol, &dependency.provide)
+        else {
+            continue;
+        };
+        let (told, of) = (Arc::clone(board), name.clone());
+        let on_performed = move |performed: &Performed| {
+            let Some(board) = told.get() else { return };
+            let request = format!("{} {}", performed.request.method, performed.request.path);
+            let subject = performed.job.clone().or_else(|| performed.message.clone());
+            board.performed(&of, request, performed.write, subject, performed.status);
+        };
+        let stub = Stub::start(routes.clone(), Arc::clone(contents) as _, on_performed)
+            .await
+            .map_err(|source| RehearsalError::Stub { dependency: name.clone(), source })?;
+        stubs.insert(name.clone(), stub);
+    }
+    Ok(stubs)
+}

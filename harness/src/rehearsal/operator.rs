@@ -1,0 +1,197 @@
+//! Operator commands: run to their end like any process, with taps of their own, so
+//! that what an operator does stands in the history too.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use base64::Engine as _;
+use serde_json::Value;
+
+use super::surroundings::Surroundings;
+use super::{ProcessError, Rehearsal, RehearsalError};
+use crate::deployment::{Child, ExitOutcome, Logs};
+use crate::history::{DeathCause, Event};
+use crate::ids::{Incarnation, MessageName};
+use crate::manifest::{OPERATOR, Observation};
+use crate::place;
+
+/// How long an operator's command may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What an operator's command gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorAnswer {
+    /// The command in a line.
+    pub command: String,
+    /// How it ended.
+    pub outcome: ExitOutcome,
+    /// What it printed.
+    pub output: Vec<u8>,
+    /// What it complained of.
+    pub errors: String,
+}
+
+/// An operator's command, or a question about a message, gave nothing to judge.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    /// It failed.
+    #[error("`{command}` {outcome}: {errors}")]
+    Failed {
+        /// The command.
+        command: String,
+        /// How it ended.
+        outcome: ExitOutcome,
+        /// What it complained of.
+        errors: String,
+    },
+    /// It printed something else than JSON.
+    #[error("`{command}` printed no JSON: {source}")]
+    NotJson {
+        /// The command.
+        command: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A value was to be base64.
+    #[error("`{observation}` of {message} is no base64: {source}")]
+    NotBase64 {
+        /// Which observation.
+        observation: String,
+        /// Of which message.
+        message: MessageName,
+        /// Why.
+        source: base64::DecodeError,
+    },
+    /// A process answered with an error.
+    #[error("{0}")]
+    Answer(String),
+    /// The message has no job id yet.
+    #[error("{0} was not accepted, so it has no job id")]
+    NoJob(MessageName),
+}
+
+impl Rehearsal {
+    /// Runs an operator's command to its end.
+    ///
+    /// # Errors
+    /// When it cannot be run. How it ends is part of the answer.
+    pub async fn operate(
+        &mut self,
+        name: &str,
+        message: Option<&MessageName>,
+        argument: Option<&str>,
+    ) -> Result<OperatorAnswer, RehearsalError> {
+        self.operators += 1;
+        let incarnation =
+            Incarnation { role: OPERATOR.into(), instance: 1, start: self.operators };
+        let command = self.manifest.operator[name].command.clone();
+        let mut around =
+            Surroundings::open(&self.board, &self.dependencies, &incarnation).await?;
+        if let Some(message) = message {
+            around.set("message.name", message.to_string());
+            around.set("message.job", self.job_of(message).unwrap_or_default());
+        }
+        around.set("argument", argument.unwrap_or_default().to_owned());
+        let base = self.directory.join("processes").join(incarnation.to_string());
+        let logs = Logs {
+            stdout: base.with_extension("out"),
+            stderr: base.with_extension("err"),
+        };
+        let start = around.start(&self.manifest, &incarnation, &command, logs.clone())?;
+        let shown = std::iter::once(start.program.display().to_string())
+            .chain(start.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
+            .collect::<Vec<_>>()
+            .join(" ");
+        self.board.register(&incarnation);
+        let child = match Child::start(start, self.processes.registry()).await {
+            Ok(child) => child,
+            Err(error) => {
+                self.board.unregister(&incarnation);
+                return Err(ProcessError::from(error).into());
+            }
+        };
+        self.board.started(&incarnation, child.pid().as_raw());
+        let outcome = match tokio::time::timeout(PATIENCE, child.exited()).await {
+            Ok(outcome) => outcome,
+            Err(_) => child.kill().await,
+        };
+        around.gate.close().await;
+        let code = match outcome {
+            ExitOutcome::Code(code) => Some(code),
+            ExitOutcome::Signal(_) | ExitOutcome::Unknown => None,
+        };
+        self.board.exited(&incarnation, code, None, Some(DeathCause::Ordered));
+        around.drain().await;
+        self.board.drained(&incarnation);
+        let output = fs::read(&logs.stdout).unwrap_or_default();
+        let errors = fs::read_to_string(&logs.stderr).unwrap_or_default();
+        let history = self.board.history();
+        history.append(Event::Operator {
+            command: shown.clone(),
+            code,
+            output: history.blob(&output),
+        });
+        Ok(OperatorAnswer { command: shown, outcome, output, errors })
+    }
+
+    /// Reads one value about a message.
+    ///
+    /// # Errors
+    /// When it cannot be asked; the inner error says that the system gave no answer.
+    pub async fn observe(
+        &mut self,
+        name: &str,
+        message: &MessageName,
+    ) -> Result<Result<Option<Vec<u8>>, OperatorError>, RehearsalError> {
+        let Some(job) = self.job_of(message) else {
+            return Ok(Err(OperatorError::NoJob(message.clone())));
+        };
+        let observation = self.manifest.observations[name].clone();
+        match observation {
+            Observation::Query(claim) => {
+                let value = self.dependencies.value(&claim.dependency, &claim.query, &job).await?;
+                Ok(Ok(value.map(String::into_bytes)))
+            }
+            Observation::Operator { command, path, base64 } => {
+                let answer = self.operate(&command, Some(message), None).await?;
+                if !answer.outcome.is_success() {
+                    let OperatorAnswer { command, outcome, errors, .. } = answer;
+                    return Ok(Err(OperatorError::Failed { command, outcome, errors }));
+                }
+                let printed: Value = match serde_json::from_slice(&answer.output) {
+                    Ok(printed) => printed,
+                    Err(source) => {
+                        let command = answer.command;
+                        return Ok(Err(OperatorError::NotJson { command, source }));
+                    }
+                };
+                let Some(value) = place::lookup_body(&printed, &path) else {
+                    return Ok(Ok(None));
+                };
+                if !base64 {
+                    return Ok(Ok(Some(value.into_bytes())));
+                }
+                let decoded = base64::engine::general_purpose::STANDARD.decode(&value);
+                Ok(decoded.map(Some).map_err(|source| OperatorError::NotBase64 {
+                    observation: name.to_owned(),
+                    message: message.clone(),
+                    source,
+                }))
+            }
+            Observation::Request { role, path, json } => {
+                let values = BTreeMap::from([
+                    ("message.job", job.clone()),
+                    ("message.name", message.to_string()),
+                ]);
+                let path = path
+                    .render(&|name: &str| values.get(name).cloned())
+                    .map_err(|source| ProcessError::Placeholder { role: role.clone(), source })?;
+                let answer = self.ask(&role, &path, &json).await?;
+                Ok(answer
+                    .map(|value| value.map(String::into_bytes))
+                    .map_err(OperatorError::Answer))
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a scenario asks for before anything runs.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use crate::fault::Fault;
+use crate::ids::{MessageName, RoleName};
+use crate::manifest::{Binding, Manifest, Process};
+
+/// A message of the scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedMessage {
+    /// Its name.
+    pub name: MessageName,
+    /// What it carries: a kind of the manifest.
+    pub kind: String,
+}
+
+/// A scenario asks for something that makes no sense.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A message was not declared.
+    #[error("{message} is unknown here; declare it first: `Given the messages M1 to M5`")]
+    UnknownMessage {
+        /// Which.
+        message: MessageName,
+    },
+    /// A stage belongs to another role.
+    #[error("`{stage}` is a stage of the {owner}, not of the {role}")]
+    StageOfAnother {
+        /// The stage.
+        stage: String,
+        /// Whose it is.
+        owner: RoleName,
+        /// Whose it was said to be.
+        role: RoleName,
+    },
+    /// It comes too late.
+    #[error("{what} cannot change once the system runs; say it before the first message is submitted")]
+    TooLate {
+        /// What.
+        what: String,
+    },
+}
+
+/// What a scenario asks for before anything runs.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    settings: BTreeMap<String, String>,
+    instances: BTreeMap<RoleName, u32>,
+    messages: IndexMap<MessageName, PlannedMessage>,
+    faults: Vec<Fault>,
+}
+
+impl Plan {
+    /// Sets a setting of the manifest.
+    pub fn set(&mut self, setting: &str, value: impl Into<String>) {
+        self.settings.insert(setting.to_owned(), value.into());
+    }
+
+    /// Runs so many instances of a role.
+    pub fn run(&mut self, role: RoleName, instances: u32) {
+        self.instances.insert(role, instances);
+    }
+
+    /// Declares a message; one that is declared already changes what it carries.
+    pub fn declare(&mut self, name: &MessageName, kind: &str) {
+        let planned = PlannedMessage { name: name.clone(), kind: kind.to_owned() };
+        self.messages.insert(name.clone(), planned);
+    }
+
+    /// Arms a fault before anything runs.
+    ///
+    /// # Errors
+    /// When it waits for a message that was not declared.
+    pub fn arm(&mut self, fault: Fault) -> Result<(), PlanError> {
+        if let Some(message) = &fault.message {
+            self.knows(message)?;
+        }
+        self.faults.push(fault);
+        Ok(())
+    }
+
+    /// Whether a message was declared.
+    ///
+    /// # Errors
+    /// When it was not.
+    pub fn knows(&self, message: &MessageName) -> Result<(), PlanError> {
+        if self.messages.contains_key(message) {
+            return Ok(());
+        }
+        Err(PlanError::UnknownMessage { message: message.clone() })
+    }
+
+    /// All declared messages, in their order.
+    pub fn messages(&self) -> impl Iterator<Item = &PlannedMessage> {
+        self.messages.values()
+    }
+
+    pub(super) fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    pub(super) fn instances(&self, role: &RoleName, process: &Process) -> u32 {
+        self.instances.get(role).copied().unwrap_or(process.instances)
+    }
+
+    /// The values of `${setting.…}`: the manifest's defaults unless set here.
+    pub(super) fn settings(&self, manifest: &Manifest) -> BTreeMap<String, String> {
+        manifest
+            .settings
+            .iter()
+            .map(|(name, setting)| {
+                let value = self.settings.get(name).unwrap_or(&setting.default);
+                (format!("setting.{name}"), value.clone())
+            })
+            .collect()
+    }
+}
+
+/// Checks that a stage is one of this role.
+///
+/// # Errors
+/// When it belongs to another.
+pub fn check_role(manifest: &Manifest, stage: &str, role: &RoleName) -> Result<(), PlanError> {
+    match manifest.stages.get(&stage.into()) {
+        Some(found) if found.role != *role => Err(PlanError::StageOfAnother {
+            stage: stage.to_owned(),
+            owner: found.role.clone(),
+            role: role.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a stage is announced by the process itself.
+pub fn is_checkpoint(manifest: &Manifest, stage: &str) -> bool {
+    let stage = manifest.stages.get(&stage.into());
+    stage.is_some_and(|stage| matches!(stage.binding, Binding::Checkpoint(_)))
+}

@@ -1,0 +1,586 @@
+//! The processes of one rehearsal: each instance has a supervisor that starts it,
+//! puts taps of its own around it, sees it die, settles what it left, and starts it
+//! again.
+//!
+//! ```text
+//! gate closed ─▶ signal ─▶ reaped ─▶ held call dropped ─▶ taps drained ─▶ orphans
+//! expired ─▶ next incarnation
+//! ```
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use nix::sys::signal::Signal;
+use tokio::sync::watch;
+
+use super::board::{Actor, Board, Life};
+use super::deliveries::Delivery;
+use super::dependencies::Dependencies;
+use super::surroundings::Surroundings;
+use crate::deployment::readiness::{self, Cause, Condition, NotReady};
+use crate::deployment::{Child, ExitOutcome, Logs, Registry, StartError, State};
+use crate::history::{DeathCause, Event};
+use crate::ids::{DependencyName, FaultId, Incarnation, RoleName};
+use crate::manifest::{Process, Ready, Restart, UnknownPlaceholder};
+use crate::tap::{Gate, Tap};
+
+/// How long the dependencies may take to see the end of a dead process's connections.
+const DRAIN: Duration = Duration::from_secs(10);
+/// So many unordered deaths in a row before the process was ready are a crash loop.
+const FALSE_STARTS: u32 = 5;
+
+/// A process could not be run as the scenario needs it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// It could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It did not become ready.
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+    /// Its taps could not be opened.
+    #[error("cannot open a tap for {incarnation} in front of `{dependency}`: {source}")]
+    Tap {
+        /// Whose.
+        incarnation: Incarnation,
+        /// In front of what.
+        dependency: DependencyName,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A placeholder of the manifest has no value here.
+    #[error("the command of `{role}`: {source}")]
+    Placeholder {
+        /// Whose command.
+        role: RoleName,
+        /// Which.
+        source: UnknownPlaceholder,
+    },
+    /// It died again and again before it was ready.
+    #[error("`{process}` died {times} times in a row before it was ready; the last time it {outcome}; see {log}")]
+    CrashLoop {
+        /// Which.
+        process: String,
+        /// How often.
+        times: u32,
+        /// How it ended last.
+        outcome: ExitOutcome,
+        /// Where its output is.
+        log: String,
+    },
+    /// The scenario asks for a process that does not run.
+    #[error("no `{process}` is running")]
+    NotRunning {
+        /// Which.
+        process: String,
+    },
+    /// It cannot be run; an earlier message says why.
+    #[error("{0}")]
+    Broken(Arc<ProcessError>),
+}
+
+/// All processes of one rehearsal.
+#[derive(Clone)]
+pub(super) struct Processes(Arc<Inner>);
+
+struct Inner {
+    board: Board,
+    dependencies: Arc<Dependencies>,
+    registry: Registry,
+    logs: PathBuf,
+    slots: Mutex<BTreeMap<(RoleName, u32), Arc<Slot>>>,
+}
+
+/// One instance of a role, through all its incarnations.
+struct Slot {
+    role: RoleName,
+    instance: u32,
+    /// Whether it should be up.
+    wanted: watch::Sender<bool>,
+    now: watch::Sender<Now>,
+    current: watch::Sender<Option<Current>>,
+}
+
+/// What an instance is doing.
+#[derive(Clone, Debug)]
+enum Now {
+    /// Not there, or its death is being settled.
+    Down,
+    Starting,
+    Up,
+    /// It cannot be run.
+    Broken(Arc<ProcessError>),
+}
+
+/// The running incarnation, for whoever wants to signal or reach it.
+#[derive(Clone)]
+struct Current {
+    incarnation: Incarnation,
+    child: Child,
+    gate: Arc<Gate>,
+    /// Where its clients connect, if it listens.
+    front: Option<SocketAddr>,
+    cause: Arc<Mutex<Option<DeathCause>>>,
+    /// True once its end stands in the history.
+    ended: watch::Receiver<bool>,
+}
+
+/// The running incarnation, for its supervisor.
+struct Running {
+    current: Current,
+    ended: watch::Sender<bool>,
+    around: Surroundings,
+    port: Option<u16>,
+}
+
+impl Processes {
+    pub(super) fn new(
+        board: Board,
+        dependencies: Arc<Dependencies>,
+        registry: Registry,
+        logs: PathBuf,
+    ) -> Self {
+        let slots = Mutex::default();
+        Self(Arc::new(Inner { board, dependencies, registry, logs, slots }))
+    }
+
+    /// Starts these instances side by side and waits until all are ready.
+    ///
+    /// # Errors
+    /// The first that cannot be run.
+    pub(super) async fn start_all(
+        &self,
+        instances: impl IntoIterator<Item = (RoleName, u32)>,
+    ) -> Result<(), ProcessError> {
+        let slots: Vec<Arc<Slot>> = instances
+            .into_iter()
+            .map(|(role, instance)| {
+                let slot = Arc::new(Slot {
+                    role: role.clone(),
+                    instance,
+                    wanted: watch::Sender::new(true),
+                    now: watch::Sender::new(Now::Starting),
+                    current: watch::Sender::new(None),
+                });
+                locked(&self.0.slots).insert((role, instance), Arc::clone(&slot));
+                tokio::spawn(self.clone().supervise(Arc::clone(&slot)));
+                slot
+            })
+            .collect();
+        futures::future::try_join_all(slots.iter().map(|slot| slot.up())).await.map(drop)
+    }
+
+    fn manifest_of(&self, role: &RoleName) -> Process {
+        self.0.board.manifest().processes[role].clone()
+    }
+
+    async fn supervise(self, slot: Arc<Slot>) {
+        let process = self.manifest_of(&slot.role);
+        let mut starts = 0;
+        let mut false_starts = 0;
+        loop {
+            let mut wanted = slot.wanted.subscribe();
+            if wanted.wait_for(|wanted| *wanted).await.is_err() {
+                return;
+            }
+            slot.now.send_replace(Now::Starting);
+            starts += 1;
+            let incarnation =
+                Incarnation { role: slot.role.clone(), instance: slot.instance, start: starts };
+            let running = match self.incarnate(&process, incarnation).await {
+                Ok(running) => running,
+                Err(error) => return self.give_up(&slot, error),
+            };
+            slot.current.send_replace(Some(running.current.clone()));
+            let condition = self.condition(&process, &running);
+            let child = running.current.child.clone();
+            match readiness::ready(&child, process.ready_within, condition).await {
+                Ok(()) => {
+                    false_starts = 0;
+                    self.0.board.ready(&running.current.incarnation);
+                    slot.now.send_replace(Now::Up);
+                }
+                Err(error) if matches!(error.cause, Cause::Died(_)) => {
+                    if locked(&running.current.cause).is_none() {
+                        false_starts += 1;
+                    }
+                    if starts == 1 && false_starts == 1 {
+                        self.settle(&slot, running).await;
+                        return self.give_up(&slot, error.into());
+                    }
+                }
+                Err(error) => {
+                    self.end(&running.current, Signal::SIGKILL, DeathCause::Shutdown).await.ok();
+                    self.settle(&slot, running).await;
+                    return self.give_up(&slot, error.into());
+                }
+            }
+            child.exited().await;
+            let (outcome, log) = self.settle(&slot, running).await;
+            slot.now.send_replace(Now::Down);
+            if false_starts >= FALSE_STARTS {
+                let process = slot.name();
+                let crash_loop =
+                    ProcessError::CrashLoop { process, times: false_starts, outcome, log };
+                return self.give_up(&slot, crash_loop);
+            }
+            if process.restart == Restart::Never {
+                slot.wanted.send_replace(false);
+            }
+        }
+    }
+
+    fn give_up(&self, slot: &Slot, error: ProcessError) {
+        self.0.board.history().append(Event::Trouble { reason: error.to_string() });
+        slot.now.send_replace(Now::Broken(Arc::new(error)));
+    }
+
+    /// Opens the taps of a new incarnation and starts it.
+    async fn incarnate(
+        &self,
+        process: &Process,
+        incarnation: Incarnation,
+    ) -> Result<Running, ProcessError> {
+        let board = &self.0.board;
+        let (around, port) =
+            Surroundings::of_process(board, &self.0.dependencies, &incarnation, process.listens)
+                .await?;
+        let logs = Logs::together(self.0.logs.join(format!("{incarnation}.log")));
+        let start = around.start(board.manifest(), &incarnation, &process.command, logs)?;
+        board.register(&incarnation);
+        let child = match Child::start(start, &self.0.registry).await {
+            Ok(child) => child,
+            Err(error) => {
+                board.unregister(&incarnation);
+                return Err(error.into());
+            }
+        };
+        board.started(&incarnation, child.pid().as_raw());
+        let (ended, watch_ended) = watch::channel(false);
+        let current = Current {
+            incarnation,
+            child,
+            gate: Arc::clone(&around.gate),
+            front: around.front.as_ref().map(Tap::address),
+            cause: Arc::default(),
+            ended: watch_ended,
+        };
+        Ok(Running { current, ended, around, port })
+    }
+
+    fn condition(&self, process: &Process, running: &Running) -> Condition {
+        match (&process.ready, running.port) {
+            (Ready::Http(path), Some(port)) => {
+                readiness::http(SocketAddr::from(([127, 0, 0, 1], port)), path)
+            }
+            (Ready::Output(text), _) => readiness::output(running.current.child.logs(), text),
+            (Ready::Call(pattern), _) => {
+                let board = self.0.board.clone();
+                let incarnation = running.current.incarnation.clone();
+                let expected = format!("its first call of {}", pattern.describe());
+                Condition::new(expected, |_| async move { board.first_call(&incarnation).await })
+            }
+            (Ready::Started, _) | (Ready::Http(_), None) => Condition::started(),
+        }
+    }
+
+    /// After a death: nothing of it reaches a dependency any more, its connections end
+    /// on both sides, and what it had in hand becomes visible.
+    async fn settle(&self, slot: &Slot, running: Running) -> (ExitOutcome, String) {
+        let Running { current, ended, around, .. } = running;
+        let board = &self.0.board;
+        let outcome = current.child.exited().await;
+        current.gate.close().await;
+        let (code, signal) = match outcome {
+            ExitOutcome::Code(code) => (Some(code), None),
+            ExitOutcome::Signal(number) => (None, Some(signal_name(number))),
+            ExitOutcome::Unknown => (None, None),
+        };
+        let cause = *locked(&current.cause);
+        board.exited(&current.incarnation, code, signal, cause);
+        ended.send_replace(true);
+        slot.current.send_replace(None);
+        if tokio::time::timeout(DRAIN, around.drain()).await.is_err() {
+            board.history().append(Event::Trouble {
+                reason: format!(
+                    "the connections of {} had not ended {DRAIN:?} after its death",
+                    current.incarnation
+                ),
+            });
+        }
+        let orphans = board.drained(&current.incarnation);
+        self.expire_all(orphans).await;
+        let log = current.child.logs().paths().next().map(|path| path.display().to_string());
+        (outcome, log.unwrap_or_default())
+    }
+
+    async fn expire_all(&self, orphans: Vec<Delivery>) {
+        for orphan in orphans {
+            let Delivery { dependency, queue, receipt, message_id, message, owner, .. } = orphan;
+            match self.0.dependencies.expire(&dependency, &queue, &receipt).await {
+                Ok(()) => {
+                    self.0.board.history().append(Event::Expired {
+                        receipt,
+                        message_id,
+                        message,
+                        owner,
+                    });
+                }
+                Err(reason) => {
+                    self.0.board.history().append(Event::Trouble {
+                        reason: format!("a delivery of {owner} could not be made visible: {reason}"),
+                    });
+                }
+            }
+        }
+    }
+
+    fn slot(&self, role: &RoleName, instance: u32) -> Option<Arc<Slot>> {
+        locked(&self.0.slots).get(&(role.clone(), instance)).cloned()
+    }
+
+    fn slots_of(&self, role: &RoleName) -> Vec<Arc<Slot>> {
+        locked(&self.0.slots).values().filter(|slot| slot.role == *role).cloned().collect()
+    }
+
+    fn current(&self, incarnation: &Incarnation) -> Option<Current> {
+        let slot = self.slot(&incarnation.role, incarnation.instance)?;
+        let current = slot.now();
+        current.filter(|current| current.incarnation == *incarnation)
+    }
+
+    /// Ends a process with a signal and returns once its end stands in the history.
+    async fn end(
+        &self,
+        current: &Current,
+        signal: Signal,
+        cause: DeathCause,
+    ) -> Result<String, String> {
+        if signal == Signal::SIGKILL {
+            self.0.board.set_life(&current.incarnation, Life::Ending);
+            current.gate.close().await;
+        }
+        locked(&current.cause).get_or_insert(cause);
+        current.child.signal(signal).map_err(|error| error.to_string())?;
+        let outcome = current.child.exited().await;
+        let mut ended = current.ended.clone();
+        // An error means that the supervisor is gone, which only the end of the
+        // rehearsal does.
+        let _ = ended.wait_for(|ended| *ended).await;
+        let (name, pid) = (current.child.name(), current.child.pid());
+        let evidence = format!("{name} (pid {pid}) {outcome}");
+        if signal == Signal::SIGKILL && !outcome.is_signal(Signal::SIGKILL) {
+            return Err(format!("{evidence} before the signal arrived"));
+        }
+        Ok(evidence)
+    }
+
+    /// Asks every instance of a role to stop (SIGTERM), kills it after its grace, and
+    /// keeps it down.
+    pub(super) async fn stop(&self, role: &RoleName) -> Result<(), ProcessError> {
+        let grace = self.manifest_of(role).stop_within;
+        for slot in self.slots_of(role) {
+            slot.wanted.send_replace(false);
+            if let Some(current) = slot.now() {
+                self.note_signal(&current.incarnation, Signal::SIGTERM, None);
+                let stopping = self.end(&current, Signal::SIGTERM, DeathCause::Ordered);
+                // What does not stop in its grace is killed below.
+                let _ = tokio::time::timeout(grace, stopping).await;
+            }
+            self.bring_down(&slot, DeathCause::Ordered).await;
+        }
+        Ok(())
+    }
+
+    /// Kills every instance of a role; its supervisor starts it again.
+    pub(super) async fn kill(&self, role: &RoleName) -> Result<(), ProcessError> {
+        for slot in self.slots_of(role) {
+            let Some(current) = slot.now() else {
+                return Err(ProcessError::NotRunning { process: slot.name() });
+            };
+            self.note_signal(&current.incarnation, Signal::SIGKILL, None);
+            // Dead of something else already is dead all the same; the history says so.
+            let _ = self.end(&current, Signal::SIGKILL, DeathCause::Ordered).await;
+        }
+        Ok(())
+    }
+
+    /// Lets every instance of a role come up (again) and waits until it is ready.
+    pub(super) async fn start(&self, role: &RoleName) -> Result<(), ProcessError> {
+        for slot in self.slots_of(role) {
+            slot.wanted.send_replace(true);
+            slot.up().await?;
+        }
+        Ok(())
+    }
+
+    /// Where clients of a role connect now: its first instance that is up.
+    pub(super) async fn front(&self, role: &RoleName) -> Result<SocketAddr, ProcessError> {
+        for slot in self.slots_of(role) {
+            if *slot.wanted.borrow() {
+                slot.up().await?;
+            }
+            if let Some(front) = slot.now().and_then(|current| current.front) {
+                return Ok(front);
+            }
+        }
+        Err(ProcessError::NotRunning { process: role.to_string() })
+    }
+
+    /// Instances that are on their way up, or down though wanted.
+    pub(super) fn starting(&self) -> Vec<String> {
+        locked(&self.0.slots)
+            .values()
+            .filter(|slot| {
+                *slot.wanted.borrow() && matches!(*slot.now.borrow(), Now::Starting | Now::Down)
+            })
+            .map(|slot| slot.name())
+            .collect()
+    }
+
+    /// Why something that should run cannot.
+    pub(super) fn broken(&self) -> Option<Arc<ProcessError>> {
+        locked(&self.0.slots).values().find_map(|slot| match &*slot.now.borrow() {
+            Now::Broken(error) => Some(Arc::clone(error)),
+            _ => None,
+        })
+    }
+
+    /// Ends everything: nothing is restarted, every process is killed and its
+    /// connections are closed.
+    pub(super) async fn shut_down(&self) {
+        let slots: Vec<Arc<Slot>> = locked(&self.0.slots).values().cloned().collect();
+        for slot in &slots {
+            slot.wanted.send_replace(false);
+        }
+        let ending = slots.iter().map(|slot| self.bring_down(slot, DeathCause::Shutdown));
+        futures::future::join_all(ending).await;
+    }
+
+    /// Kills an instance that is not wanted any more, also one that is just starting,
+    /// and returns once its death is settled.
+    async fn bring_down(&self, slot: &Slot, cause: DeathCause) {
+        let mut current = slot.current.subscribe();
+        let mut now = slot.now.subscribe();
+        loop {
+            if matches!(*now.borrow_and_update(), Now::Down | Now::Broken(_)) {
+                return;
+            }
+            let running = current.borrow_and_update().clone();
+            if let Some(running) = running {
+                self.note_signal(&running.incarnation, Signal::SIGKILL, None);
+                let _ = self.end(&running, Signal::SIGKILL, cause).await;
+            }
+            tokio::select! {
+                _ = current.changed() => {}
+                _ = now.changed() => {}
+            }
+        }
+    }
+
+    fn note_signal(&self, incarnation: &Incarnation, signal: Signal, fault: Option<FaultId>) {
+        self.0.board.history().append(Event::Signalled {
+            incarnation: incarnation.clone(),
+            signal: signal.to_string(),
+            fault,
+        });
+    }
+
+    /// The run's registry, for whatever else is started in this rehearsal.
+    pub(super) fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+}
+
+impl Actor for Processes {
+    fn signal(
+        &self,
+        incarnation: Incarnation,
+        signal: Signal,
+        fault: Option<FaultId>,
+    ) -> BoxFuture<'static, Result<String, String>> {
+        let processes = self.clone();
+        Box::pin(async move {
+            let Some(current) = processes.current(&incarnation) else {
+                return Err(format!("{incarnation} was gone already"));
+            };
+            if signal == Signal::SIGKILL {
+                // No byte may pass between the decision and the signal.
+                processes.0.board.set_life(&incarnation, Life::Ending);
+                current.gate.close().await;
+            }
+            processes.note_signal(&incarnation, signal, fault);
+            let pid = current.child.pid();
+            match signal {
+                Signal::SIGKILL => processes.end(&current, signal, DeathCause::Ordered).await,
+                Signal::SIGSTOP => {
+                    processes.0.board.set_life(&incarnation, Life::Stopped);
+                    current.child.signal(signal).map_err(|error| error.to_string())?;
+                    if current.child.stopped().await {
+                        Ok(format!("{incarnation} (pid {pid}) is stopped"))
+                    } else {
+                        Err(format!("{incarnation} (pid {pid}) ended instead of stopping"))
+                    }
+                }
+                Signal::SIGCONT => {
+                    current.child.signal(signal).map_err(|error| error.to_string())?;
+                    if current.child.running().await {
+                        processes.0.board.set_life(&incarnation, Life::Running);
+                        Ok(format!("{incarnation} (pid {pid}) goes on"))
+                    } else {
+                        Err(format!("{incarnation} (pid {pid}) ended instead of going on"))
+                    }
+                }
+                _ => {
+                    locked(&current.cause).get_or_insert(DeathCause::Ordered);
+                    current.child.signal(signal).map_err(|error| error.to_string())?;
+                    Ok(match current.child.state() {
+                        State::Exited(outcome) => format!("{incarnation} (pid {pid}) {outcome}"),
+                        State::Running | State::Stopped => {
+                            format!("{signal} was delivered to {incarnation} (pid {pid})")
+                        }
+                    })
+                }
+            }
+        })
+    }
+
+    fn expire(&self, orphans: Vec<Delivery>) -> BoxFuture<'static, ()> {
+        let processes = self.clone();
+        Box::pin(async move { processes.expire_all(orphans).await })
+    }
+}
+
+impl Slot {
+    fn name(&self) -> String {
+        format!("{}-{}", self.role, self.instance)
+    }
+
+    /// Resolves once it is up, or cannot be.
+    async fn up(&self) -> Result<(), ProcessError> {
+        let mut now = self.now.subscribe();
+        let reached = now.wait_for(|now| matches!(now, Now::Up | Now::Broken(_))).await;
+        match reached.as_deref() {
+            Ok(Now::Broken(error)) => Err(ProcessError::Broken(Arc::clone(error))),
+            Ok(_) => Ok(()),
+            Err(_) => Err(ProcessError::NotRunning { process: self.name() }),
+        }
+    }
+
+    /// The incarnation that runs now.
+    fn now(&self) -> Option<Current> {
+        self.current.borrow().clone()
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |signal| signal.to_string())
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,169 @@
+//! All figures, counted once when everything is quiet: what the harness witnessed
+//! beside what the system says.
+
+use std::collections::BTreeMap;
+
+use super::{Rehearsal, RehearsalError};
+use crate::history::Event;
+use crate::ids::MessageName;
+use crate::judge::{Evidence, Figure, Ledger, count, performed_writes};
+use crate::manifest::{Protocol, Total};
+
+/// Totals that every system has.
+pub const LEFT_IN_QUEUE: &str = "left in queue";
+/// What lies in dead-letter queues.
+pub const DEAD_LETTERS: &str = "dead letters";
+/// Writes that services played by the harness performed.
+pub const OUTSIDE_REQUESTS: &str = "outside requests";
+
+/// All totals at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// By total; by label within, where it is split (the empty label otherwise).
+    pub totals: BTreeMap<String, Figure>,
+}
+
+impl Snapshot {
+    /// One total: the sum over its labels, or the figure of one label.
+    pub fn total(&self, name: &str, label: Option<&str>) -> i64 {
+        let Some(figure) = self.totals.get(name) else { return 0 };
+        match label {
+            Some(label) => figure.get(label).copied().unwrap_or_default(),
+            None => figure.values().sum(),
+        }
+    }
+}
+
+impl Rehearsal {
+    /// The snapshot of the present moment: waits until everything is quiet and counts,
+    /// unless nothing happened since the last one.
+    ///
+    /// # Errors
+    /// When it cannot be counted. The inner error says that it did not become quiet.
+    pub async fn snapshot(
+        &mut self,
+    ) -> Result<Result<Snapshot, super::NotQuiet>, RehearsalError> {
+        if let Some((at, snapshot)) = &self.snapshot
+            && self.unchanged_since(*at)
+        {
+            return Ok(Ok(snapshot.clone()));
+        }
+        if let Err(not_quiet) = self.quiet().await? {
+            return Ok(Err(not_quiet));
+        }
+        let snapshot = self.take_snapshot().await?;
+        self.snapshot = Some((self.board.history().last(), snapshot.clone()));
+        Ok(Ok(snapshot))
+    }
+
+    /// Whether nothing but questions of timers stands in the history since then.
+    fn unchanged_since(&self, at: u64) -> bool {
+        self.board.history().read(|entries| {
+            entries.iter().rev().take_while(|entry| entry.seq > at).all(|entry| {
+                matches!(
+                    entry.event,
+                    Event::Called { .. }
+                        | Event::Replied { .. }
+                        | Event::Step { .. }
+                        | Event::Connected { .. }
+                        | Event::Disconnected { .. }
+                )
+            })
+        })
+    }
+
+    async fn take_snapshot(&self) -> Result<Snapshot, RehearsalError> {
+        let mut snapshot = Snapshot::default();
+        for (name, total) in &self.manifest.totals {
+            let figure = self.count_total(name, total).await?;
+            snapshot.totals.insert(name.clone(), figure);
+        }
+        let (left, dead) = self.count_queues().await?;
+        let outside = self.evidence(|evidence| performed_writes(evidence, None, None));
+        for (name, value) in
+            [(LEFT_IN_QUEUE, left), (DEAD_LETTERS, dead), (OUTSIDE_REQUESTS, outside)]
+        {
+            snapshot.totals.insert(name.to_owned(), Figure::from([(String::new(), value)]));
+        }
+        Ok(snapshot)
+    }
+
+    async fn count_total(&self, name: &str, total: &Total) -> Result<Figure, RehearsalError> {
+        let witnessed = total
+            .witness
+            .as_ref()
+            .map(|witness| self.evidence(|evidence| count(evidence, witness, None)));
+        let claimed = match &total.claim {
+            Some(claim) => {
+                Some(self.dependencies.figure(&claim.dependency, &claim.query, None).await?)
+            }
+            None => None,
+        };
+        for (source, figure) in [("witness", &witnessed), ("claim", &claimed)] {
+            for (label, value) in figure.iter().flatten() {
+                self.note(name, label, source, *value);
+            }
+        }
+        Ok(witnessed.or(claimed).unwrap_or_default())
+    }
+
+    fn note(&self, total: &str, label: &str, source: &str, value: i64) {
+        self.board.history().append(Event::Counted {
+            total: total.to_owned(),
+            label: (!label.is_empty()).then(|| label.to_owned()),
+            source: source.to_owned(),
+            value,
+        });
+    }
+
+    /// What source queues and dead-letter queues hold; together with what the history
+    /// says must be there.
+    async fn count_queues(&self) -> Result<(i64, i64), RehearsalError> {
+        let (mut left, mut dead) = (0, 0);
+        for (name, dependency) in &self.manifest.dependencies {
+            let Protocol::Sqs { queues } = &dependency.protocol else { continue };
+            for queue in queues.keys() {
+                let is_dead_letter = queues.values().any(|other| {
+                    other.dead_letter.as_ref().is_some_and(|policy| policy.queue == *queue)
+                });
+                let counts = self.dependencies.counts(name, queue).await?;
+                if is_dead_letter {
+                    dead += counts.all();
+                } else {
+                    left += counts.all();
+                }
+            }
+        }
+        let copies = self.evidence(|evidence| Ledger::of(evidence).copies_left());
+        self.note("copies in queues", "", "witness", copies);
+        self.note("copies in queues", "", "claim", left + dead);
+        self.note(LEFT_IN_QUEUE, "", "claim", left);
+        self.note(DEAD_LETTERS, "", "claim", dead);
+        Ok((left, dead))
+    }
+
+    /// A total of one message: by its witness if it has one, else by its claim.
+    ///
+    /// # Errors
+    /// When the claim cannot be asked.
+    pub async fn total_of(
+        &self,
+        name: &str,
+        message: &MessageName,
+    ) -> Result<Option<i64>, RehearsalError> {
+        if name == OUTSIDE_REQUESTS {
+            return Ok(Some(self.evidence(|evidence| {
+                performed_writes(evidence, None, Some(message))
+            })));
+        }
+        let witness = self.manifest.totals.get(name).and_then(|total| total.witness.as_ref());
+        Ok(witness.map(|witness| {
+            self.evidence(|evidence| count(evidence, witness, Some(message)).values().sum())
+        }))
+    }
+
+    pub(super) fn evidence<T>(&self, look: impl FnOnce(Evidence<'_>) -> T) -> T {
+        let manifest = &*self.manifest;
+        self.board.history().read(|entries| look(Evidence { manifest, entries }))
+    }
+}

@@ -1,0 +1,128 @@
+//! Calls and replies in a line, for people who read a history.
+
+use serde_json::Value;
+
+use crate::tap::{Call, Reply, Request};
+
+/// What a call asks for.
+pub(super) fn request(call: &Call) -> String {
+    match &call.request {
+        Request::Http(request) => format!("{} {}", request.method, request.path),
+        Request::Sqs(request) => match &request.queue {
+            Some(queue) => format!("{} {queue}", request.action),
+            None => request.action.clone(),
+        },
+        Request::Postgres(request) => {
+            let texts: Vec<&str> =
+                request.statements.iter().map(|statement| statement.sql.as_str()).collect();
+            shortened(&texts.join("; "))
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 120;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The content of a call: body, parameters, or statements with their values.
+pub(super) fn request_content(call: &Call) -> Vec<u8> {
+    match &call.request {
+        Request::Http(request) => request.body.to_vec(),
+        Request::Sqs(request) => request.body.to_string().into_bytes(),
+        Request::Postgres(request) => {
+            let statements: Vec<String> = request
+                .statements
+                .iter()
+                .map(|statement| {
+                    let binds: Vec<String> =
+                        statement.binds.iter().map(|bind| format!("{bind:?}")).collect();
+                    format!("{} [{}]", statement.sql, binds.join(", "))
+                })
+                .collect();
+            statements.join("\n").into_bytes()
+        }
+    }
+}
+
+/// The outcome of a call.
+pub(super) fn reply(reply: &Reply) -> String {
+    match reply {
+        Reply::Http(reply) => reply.status.to_string(),
+        Reply::Sqs(reply) => match &reply.error {
+            Some(error) => format!("{} {error}", reply.status),
+            None => {
+                let messages = reply.body.get("Messages").and_then(Value::as_array);
+                messages.map_or_else(
+                    || reply.status.to_string(),
+                    |messages| format!("{} ({} messages)", reply.status, messages.len()),
+                )
+            }
+        },
+        Reply::Postgres(reply) => match &reply.error {
+            Some(error) => format!("error {} {}", error.code, error.message),
+            None => reply.tags.join("; "),
+        },
+        Reply::Broken { reason } => format!("broken: {reason}"),
+    }
+}
+
+/// The content of a reply.
+pub(super) fn reply_content(reply: &Reply) -> Vec<u8> {
+    match reply {
+        Reply::Http(reply) => reply.body.to_vec(),
+        Reply::Sqs(reply) => reply.body.to_string().into_bytes(),
+        Reply::Postgres(_) | Reply::Broken { .. } => Vec::new(),
+    }
+}
+
+/// Whether a reply reports success.
+pub(super) fn is_success(reply: &Reply) -> bool {
+    match reply {
+        Reply::Http(reply) => reply.status < 400,
+        Reply::Sqs(reply) => reply.error.is_none() && reply.status < 300,
+        Reply::Postgres(reply) => reply.error.is_none(),
+        Reply::Broken { .. } => false,
+    }
+}
+
+/// Whether a call changed something at its dependency.
+pub(super) fn wrote(call: &Call, reply: &Reply) -> bool {
+    match (&call.request, reply) {
+        (Request::Http(request), Reply::Http(reply)) => {
+            reply.status < 400 && !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
+        }
+        (Request::Postgres(_), Reply::Postgres(reply)) => {
+            reply.error.is_none()
+                && reply.tags.iter().any(|tag| {
+                    let mut words = tag.split(' ');
+                    let verb = words.next().unwrap_or_default();
+                    matches!(verb, "INSERT" | "UPDATE" | "DELETE" | "MERGE")
+                        && words.next_back().is_some_and(|count| count != "0")
+                })
+        }
+        // Facts of the queue are effects by themselves.
+        _ => false,
+    }
+}
+
+/// All strings in a JSON body, at any depth.
+pub(super) fn strings_in(body: &[u8]) -> Vec<String> {
+    fn collect(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::String(text) => into.push(text.clone()),
+            Value::Number(number) => into.push(number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+            Value::Object(members) => members.values().for_each(|item| collect(item, into)),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    let mut strings = Vec::new();
+    if let Ok(value) = serde_json::from_slice(body) {
+        collect(&value, &mut strings);
+    }
+    strings
+}

@@ -1,0 +1,180 @@
+//! Everything that the harness puts around one incarnation: a tap before each
+//! dependency, a checkpoint server, a port with a tap in front of it, and the values
+//! of its command's placeholders.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::board::{Board, CHECKPOINT};
+use super::dependencies::Dependencies;
+use super::processes::ProcessError;
+use crate::checkpoint;
+use crate::deployment::{Logs, Start};
+use crate::ids::{Author, DependencyName, Incarnation};
+use crate::manifest::{Command, Manifest, Protocol};
+use crate::tap::{self, Director, Gate, Tap, TapContext};
+
+/// What surrounds one incarnation.
+pub(super) struct Surroundings {
+    pub(super) gate: Arc<Gate>,
+    taps: Vec<Tap>,
+    /// The tap between its clients and itself.
+    pub(super) front: Option<Tap>,
+    values: BTreeMap<String, String>,
+}
+
+impl Surroundings {
+    /// Opens everything for an incarnation; gives back the port that it is to listen on.
+    pub(super) async fn of_process(
+        board: &Board,
+        dependencies: &Dependencies,
+        incarnation: &Incarnation,
+        listens: bool,
+    ) -> Result<(Self, Option<u16>), ProcessError> {
+        let mut around = Self::open(board, dependencies, incarnation).await?;
+        if !listens {
+            return Ok((around, None));
+        }
+        let own = DependencyName::new(incarnation.role.as_str());
+        let failed = |source| ProcessError::Tap {
+            incarnation: incarnation.clone(),
+            dependency: own.clone(),
+            source,
+        };
+        let port = free_port().map_err(failed)?;
+        let context = TapContext {
+            author: Author::Client,
+            dependency: own.clone(),
+            upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            director: Arc::new(board.clone()) as Arc<dyn Director>,
+            gate: Arc::new(Gate::new()),
+        };
+        around.front = Some(tap::http::open(context).await.map_err(failed)?);
+        around.values.insert("port".to_owned(), port.to_string());
+        Ok((around, Some(port)))
+    }
+
+    /// Opens the taps and the checkpoint server of an incarnation.
+    pub(super) async fn open(
+        board: &Board,
+        dependencies: &Dependencies,
+        incarnation: &Incarnation,
+    ) -> Result<Self, ProcessError> {
+        let gate = Arc::new(Gate::new());
+        let author = Author::Process(incarnation.clone());
+        let director: Arc<dyn Director> = Arc::new(board.clone());
+        let manifest = board.manifest();
+        let mut taps = Vec::new();
+        let mut values = dependencies.settings().clone();
+        values.insert("root".to_owned(), manifest.root.display().to_string());
+        for (name, dependency) in &manifest.dependencies {
+            let context = TapContext {
+                author: author.clone(),
+                dependency: name.clone(),
+                upstream: dependencies.address(name),
+                director: Arc::clone(&director),
+                gate: Arc::clone(&gate),
+            };
+            let opened = match &dependency.protocol {
+                Protocol::Postgres => tap::postgres::open(context).await,
+                Protocol::Sqs { .. } => tap::sqs::open(context).await,
+                Protocol::Http { .. } => tap::http::open(context).await,
+            };
+            let tap = opened.map_err(|source| ProcessError::Tap {
+                incarnation: incarnation.clone(),
+                dependency: name.clone(),
+                source,
+            })?;
+            values.extend(dependencies.values(name, tap.address()));
+            taps.push(tap);
+        }
+        let checkpoints = DependencyName::new(CHECKPOINT);
+        let context = TapContext {
+            author,
+            dependency: checkpoints.clone(),
+            // Nobody stands behind it: the harness itself answers.
+            upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            director,
+            gate: Arc::clone(&gate),
+        };
+        let checkpoint = checkpoint::open(context).await.map_err(|source| ProcessError::Tap {
+            incarnation: incarnation.clone(),
+            dependency: checkpoints,
+            source,
+        })?;
+        values.insert("checkpoint.url".to_owned(), checkpoint.url().to_owned());
+        taps.push(checkpoint.into_tap());
+        Ok(Self { gate, taps, front: None, values })
+    }
+
+    /// Adds a value for a placeholder.
+    pub(super) fn set(&mut self, name: &str, value: String) {
+        self.values.insert(name.to_owned(), value);
+    }
+
+    /// A command with its placeholders filled in.
+    pub(super) fn start(
+        &self,
+        manifest: &Manifest,
+        incarnation: &Incarnation,
+        command: &Command,
+        logs: Logs,
+    ) -> Result<Start, ProcessError> {
+        let value = |name: &str| self.values.get(name).cloned();
+        let failed =
+            |source| ProcessError::Placeholder { role: incarnation.role.clone(), source };
+        let words: Vec<String> = command
+            .words
+            .iter()
+            .map(|word| word.render(&value))
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
+        let mut environment = defaults(&self.values);
+        for (name, template) in &command.environment {
+            environment.insert(name.into(), template.render(&value).map_err(failed)?.into());
+        }
+        let (program, arguments) = words.split_first().expect("a command has a program");
+        Ok(Start {
+            name: incarnation.to_string(),
+            program: PathBuf::from(program),
+            arguments: arguments.iter().map(OsString::from).collect(),
+            environment,
+            directory: manifest.root.clone(),
+            logs,
+            account: None,
+            namespace: false,
+        })
+    }
+
+    /// After the author's death: waits until every connection has ended on both sides.
+    pub(super) async fn drain(&self) {
+        futures::future::join_all(self.taps.iter().map(Tap::drain)).await;
+        if let Some(front) = &self.front {
+            front.close().await;
+        }
+    }
+}
+
+/// What every process gets, whatever its manifest says: where to announce stages, and
+/// credentials that are good for nothing.
+fn defaults(values: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
+    let checkpoint = values.get("checkpoint.url").cloned().unwrap_or_default();
+    [
+        ("REHEARSE_CHECKPOINT_URL", checkpoint.as_str()),
+        ("AWS_ACCESS_KEY_ID", "rehearsal"),
+        ("AWS_SECRET_ACCESS_KEY", "rehearsal"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.into(), value.into()))
+    .collect()
+}
+
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

@@ -1,0 +1,709 @@
+//! What all rehearsals of one run share: the record of the run, the built system, and
+//! warm servers. Opened by the first rehearsal that needs it; a rehearsal then gets a
+//! database and queues of its own in milliseconds.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::QueueAttributeName;
+use indexmap::IndexMap;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, PgSslMode};
+use sqlx::{AssertSqlSafe, Connection, Executor};
+use tokio::sync::OnceCell;
+
+use super::dependencies::{Database, Dependencies, OwnQueue, QueueService};
+use crate::deployment::readiness::{self, NotReady};
+use crate::deployment::{
+    self, Child, ExitOutcome, Logs, Reexecute, RunError, RunGuard, RunOptions, Start, StartError,
+    SweepReport, Variables,
+};
+use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions};
+use crate::ids::{DependencyName, RunId};
+use crate::manifest::{Command, Manifest, Protocol, Provide, Queue, UnknownPlaceholder};
+use crate::stub::Stub;
+
+/// How long an embedded server may take to start.
+const SERVER_START: Duration = Duration::from_secs(30);
+
+/// What a run needs to know of its surroundings.
+#[derive(Clone, Debug)]
+pub struct VenueOptions {
+    /// The run.
+    pub run: RunId,
+    /// Where its reports and logs go.
+    pub directory: PathBuf,
+    /// Where all runs of one user keep their records.
+    pub state_root: PathBuf,
+    /// The harness's own environment; processes get what the allow-list lets through.
+    pub ambient: Variables,
+    /// The harness's own program, for what it starts of itself: a watchdog, servers.
+    pub program: PathBuf,
+    /// Where an embedded Postgres comes from.
+    pub database: Search,
+}
+
+/// A run's surroundings could not be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum VenueError {
+    /// The run could not begin.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A command of `build` or `prepare` could not be started.
+    #[error("`{section}` of {manifest}: {source}")]
+    Command {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// Why.
+        source: StartError,
+    },
+    /// A command of `build` or `prepare` failed.
+    #[error("`{section}` of {manifest}: `{command}` {outcome}\n{output}\nits whole output is in {log}")]
+    CommandFailed {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// The command.
+        command: String,
+        /// How it ended.
+        outcome: ExitOutcome,
+        /// Its last lines.
+        output: String,
+        /// Its log.
+        log: String,
+    },
+    /// A command of `build` or `prepare` took too long.
+    #[error("`{section}` of {manifest}: `{command}` had not ended after {within:?}; see {log}, or raise `limits.build`")]
+    CommandTooLong {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// The command.
+        command: String,
+        /// The limit.
+        within: Duration,
+        /// Its log.
+        log: String,
+    },
+    /// A placeholder has no value here.
+    #[error("`{section}` of {manifest}: {source}")]
+    Placeholder {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// Which.
+        source: UnknownPlaceholder,
+    },
+    /// No Postgres.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The embedded queue server did not start.
+    #[error("cannot start the embedded queue server: {0}")]
+    QueueServer(#[source] StartError),
+    /// The embedded queue server did not become ready.
+    #[error(transparent)]
+    QueueNotReady(#[from] NotReady),
+    /// An address leads nowhere.
+    #[error("`{dependency}`: {url} cannot be reached: {reason}")]
+    Address {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// Its URL, without a password.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// A database could not be made.
+    #[error("`{dependency}`: cannot {what}: {source}")]
+    Sql {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// What was tried.
+        what: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// A queue could not be made.
+    #[error("`{dependency}`: cannot make the queue `{queue}`: {reason}")]
+    Queue {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// Which queue.
+        queue: String,
+        /// Why.
+        reason: String,
+    },
+    /// An earlier rehearsal of the run met the error already.
+    #[error("{0}")]
+    Earlier(Arc<VenueError>),
+}
+
+/// What all rehearsals of one run share.
+pub struct Venue {
+    manifest: Arc<Manifest>,
+    options: VenueOptions,
+    runtime: tokio::runtime::Handle,
+    warm: OnceCell<Result<Arc<Warm>, Arc<VenueError>>>,
+    rehearsals: AtomicU32,
+}
+
+/// The servers of a run, ready.
+pub(super) struct Warm {
+    guard: RunGuard,
+    _server: Option<Server>,
+    databases: BTreeMap<DependencyName, Origin>,
+    queues: BTreeMap<DependencyName, SocketAddr>,
+    _queue_server: Option<Child>,
+    externals: BTreeMap<DependencyName, SocketAddr>,
+    pub(super) versions: BTreeMap<String, String>,
+    /// What runs before this one had left, and was removed.
+    pub(super) swept: Option<SweepReport>,
+}
+
+/// A database server and the template that rehearsals copy.
+#[derive(Clone)]
+struct Origin {
+    address: SocketAddr,
+    user: String,
+    password: String,
+    administration: String,
+    template: String,
+}
+
+impl Venue {
+    /// A venue that opens nothing until it is needed. Its servers run on `runtime`.
+    pub fn new(
+        manifest: Arc<Manifest>,
+        options: VenueOptions,
+        runtime: tokio::runtime::Handle,
+    ) -> Self {
+        Self {
+            manifest,
+            options,
+            runtime,
+            warm: OnceCell::new(),
+            rehearsals: AtomicU32::new(0),
+        }
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    /// A number for the next rehearsal.
+    pub(super) fn next_rehearsal(&self) -> u32 {
+        self.rehearsals.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The servers, started if this is the first call.
+    ///
+    /// # Errors
+    /// The same for every rehearsal of the run.
+    pub(super) async fn warm(
+        &self,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Arc<Warm>, VenueError> {
+        let opening = self.warm.get_or_init(|| async {
+            let (manifest, options) = (Arc::clone(&self.manifest), self.options.clone());
+            // On the run's runtime: a rehearsal's own ends with it.
+            let opened =
+                self.runtime.spawn(async move { Warm::open(&manifest, options, &tell).await });
+            match opened.await {
+                Ok(opened) => opened.map(Arc::new).map_err(Arc::new),
+                Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+            }
+        });
+        opening.await.clone().map_err(VenueError::Earlier)
+    }
+
+    /// Stops the servers and removes all that the run made.
+    pub async fn close(&self) {
+        let Some(Ok(warm)) = self.warm.get().cloned() else { return };
+        warm.close().await;
+    }
+}
+
+impl Warm {
+    async fn open(
+        manifest: &Manifest,
+        options: VenueOptions,
+        tell: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Self, VenueError> {
+        let VenueOptions { run, directory, state_root, ambient, program, database } = options;
+        let swept = deployment::sweep(&state_root).ok();
+        let watchdog =
+            Reexecute { program: program.clone(), arguments: vec![OsString::from("__watchdog")] };
+        let guard = RunGuard::begin(RunOptions { run, state_root, ambient, watchdog })?;
+        let registry = guard.registry();
+        let logs = directory.join("logs");
+        for command in &manifest.build {
+            tell(&format!("building: {}", shown(command)));
+            let log = logs.join("build.log");
+            let values = BTreeMap::from([("root".to_owned(), root_of(manifest))]);
+            run_command(manifest, command, "build", &values, log, &guard).await?;
+        }
+        let mut versions = BTreeMap::new();
+        versions.insert("rehearsal".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let embedded_database = manifest.dependencies.values().any(|dependency| {
+            matches!(dependency.protocol, Protocol::Postgres)
+                && dependency.provide == Provide::Embedded
+        });
+        let server = if embedded_database {
+            tell("starting Postgres");
+            let options = ServerOptions::new(database, logs.join("postgres.log"));
+            let server = Server::start(options, registry, &|line: &str| tell(line)).await?;
+            versions.insert("postgres".to_owned(), server.version().to_string());
+            Some(server)
+        } else {
+            None
+        };
+        let embedded_queue = manifest.dependencies.values().any(|dependency| {
+            matches!(dependency.protocol, Protocol::Sqs { .. })
+                && dependency.provide == Provide::Embedded
+        });
+        let queue_server = if embedded_queue {
+            Some(start_queue_server(&program, &logs, &guard).await?)
+        } else {
+            None
+        };
+        let mut databases = BTreeMap::new();
+        let mut queues = BTreeMap::new();
+        let mut externals = BTreeMap::new();
+        for (name, dependency) in &manifest.dependencies {
+            match (&dependency.protocol, &dependency.provide) {
+                (Protocol::Postgres, Provide::Embedded) => {
+                    let server = server.as_ref().expect("started above");
+                    let origin = Origin {
+                        address: server.address(),
+                        user: server.user().to_owned(),
+                        password: server.password().to_owned(),
+                        administration: "postgres".to_owned(),
+                        template: template_name(guard.id(), name),
+                    };
+                    databases.insert(name.clone(), origin);
+                }
+                (Protocol::Postgres, Provide::External { url }) => {
+                    let origin = external_database(name, url, template_name(guard.id(), name))?;
+                    databases.insert(name.clone(), origin);
+                }
+                (Protocol::Sqs { .. }, Provide::External { url }) => {
+                    queues.insert(name.clone(), address_of(name, url)?);
+                }
+                (Protocol::Sqs { .. }, _) => {
+                    let (_, address) = queue_server.as_ref().expect("started above");
+                    queues.insert(name.clone(), *address);
+                }
+                (Protocol::Http { .. }, Provide::External { url }) => {
+                    externals.insert(name.clone(), address_of(name, url)?);
+                }
+                (Protocol::Postgres | Protocol::Http { .. }, _) => {}
+            }
+        }
+        for (name, origin) in &databases {
+            let statement = format!("CREATE DATABASE {}", quoted(&origin.template));
+            origin.administer(name, "make the template database", statement).await?;
+        }
+        if !manifest.prepare.is_empty() {
+            tell("preparing the database");
+        }
+        let mut values = BTreeMap::from([("root".to_owned(), root_of(manifest))]);
+        for (name, origin) in &databases {
+            values.insert(format!("{name}.url"), origin.database(&origin.template).0);
+        }
+        for command in &manifest.prepare {
+            let log = logs.join("prepare.log");
+            run_command(manifest, command, "prepare", &values, log, &guard).await?;
+        }
+        Ok(Self {
+            guard,
+            _server: server,
+            databases,
+            queues,
+            _queue_server: queue_server.map(|(child, _)| child),
+            externals,
+            versions,
+            swept,
+        })
+    }
+
+    pub(super) fn registry(&self) -> &deployment::Registry {
+        self.guard.registry()
+    }
+
+    /// A database, queues and stubs for one rehearsal alone.
+    pub(super) async fn provide(
+        &self,
+        manifest: &Manifest,
+        number: u32,
+        settings: BTreeMap<String, String>,
+        stubs: BTreeMap<DependencyName, Stub>,
+    ) -> Result<Dependencies, VenueError> {
+        let mut databases = BTreeMap::new();
+        for (name, origin) in &self.databases {
+            databases.insert(name.clone(), origin.copy(name, self.guard.id(), number).await?);
+        }
+        let mut queues = BTreeMap::new();
+        for (name, dependency) in &manifest.dependencies {
+            let Protocol::Sqs { queues: wanted } = &dependency.protocol else { continue };
+            let address = self.queues[name];
+            let prefix = format!("{}-{number}", self.guard.id());
+            queues.insert(
+                name.clone(),
+                make_queues(name, address, &prefix, wanted, &settings).await?,
+            );
+        }
+        Ok(Dependencies { databases, queues, stubs, externals: self.externals.clone(), settings })
+    }
+
+    /// Removes what [`Warm::provide`] made.
+    pub(super) async fn withdraw(&self, dependencies: &Dependencies) -> Vec<String> {
+        let mut troubles = Vec::new();
+        for (name, database) in &dependencies.databases {
+            database.pool.close().await;
+            let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(&database.name));
+            let origin = &self.databases[name];
+            let dropped = origin.administer(name, "drop the rehearsal's database", statement).await;
+            troubles.extend(dropped.err().map(|error| error.to_string()));
+        }
+        for (name, service) in &dependencies.queues {
+            for own in service.queues.values() {
+                let deleted = service.client.delete_queue().queue_url(&own.url).send().await;
+                troubles.extend(deleted.err().map(|error| {
+                    format!("`{name}`: cannot delete {}: {}", own.name, DisplayErrorContext(&error))
+                }));
+            }
+        }
+        for stub in dependencies.stubs.values() {
+            stub.stop().await;
+        }
+        troubles
+    }
+
+    async fn close(&self) {
+        for (name, origin) in &self.databases {
+            let statement = format!("DROP DATABASE IF EXISTS {}", quoted(&origin.template));
+            // The run is over; a server that goes with it takes the template along.
+            let _ = origin.administer(name, "drop the template database", statement).await;
+        }
+        if let Some(server) = &self._server {
+            let _ = server.stop().await;
+        }
+        if let Some(child) = &self._queue_server {
+            child.kill().await;
+        }
+        self.guard.clean().await;
+    }
+}
+
+impl Origin {
+    fn options(&self, database: &str) -> PgConnectOptions {
+        PgConnectOptions::new_without_pgpass()
+            .host(&self.address.ip().to_string())
+            .port(self.address.port())
+            .username(&self.user)
+            .password(&self.password)
+            .database(database)
+            .application_name("rehearse")
+            .ssl_mode(PgSslMode::Disable)
+    }
+
+    fn database(&self, name: &str) -> (String, PgConnectOptions) {
+        let Self { user, password, address, .. } = self;
+        (format!("postgres://{user}:{password}@{address}/{name}"), self.options(name))
+    }
+
+    async fn administer(
+        &self,
+        dependency: &DependencyName,
+        what: &str,
+        statement: String,
+    ) -> Result<(), VenueError> {
+        let failed = |source| VenueError::Sql {
+            dependency: dependency.clone(),
+            what: what.to_owned(),
+            source,
+        };
+        let options = self.options(&self.administration);
+        let mut connection = PgConnection::connect_with(&options).await.map_err(failed)?;
+        connection.execute(AssertSqlSafe(statement)).await.map_err(failed)?;
+        connection.close().await.map_err(failed)
+    }
+
+    /// A fresh database of the rehearsal, copied from the template.
+    async fn copy(
+        &self,
+        dependency: &DependencyName,
+        run: &RunId,
+        number: u32,
+    ) -> Result<Database, VenueError> {
+        let name = format!("{run}-{number}-{dependency}");
+        let statement = format!(
+            "CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy",
+            quoted(&name),
+            quoted(&self.template)
+        );
+        self.administer(dependency, "make the rehearsal's database", statement).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(2)
+            .connect_lazy_with(self.options(&name));
+        Ok(Database {
+            address: self.address,
+            user: self.user.clone(),
+            password: self.password.clone(),
+            name,
+            pool,
+        })
+    }
+}
+
+fn template_name(run: &RunId, dependency: &DependencyName) -> String {
+    format!("{run}-template-{dependency}")
+}
+
+fn quoted(identifier: &str) -> String {
+    format!("\"{}\"", identifier.replace('"', "\"\""))
+}
+
+fn root_of(manifest: &Manifest) -> String {
+    manifest.root.display().to_string()
+}
+
+fn shown(command: &Command) -> String {
+    command
+        .words
+        .iter()
+        .map(|word| {
+            word.render(&|name: &str| Some(format!("${{{name}}}"))).unwrap_or_default()
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+async fn start_queue_server(
+    program: &Path,
+    logs: &Path,
+    guard: &RunGuard,
+) -> Result<(Child, SocketAddr), VenueError> {
+    let start = Start {
+        name: "queue server".to_owned(),
+        program: program.to_owned(),
+        arguments: ["serve", "queue", "--port", "0"].map(OsString::from).to_vec(),
+        environment: Variables::default(),
+        directory: logs.to_owned(),
+        logs: Logs::together(logs.join("queue.log")),
+        account: None,
+        namespace: false,
+    };
+    std::fs::create_dir_all(logs).ok();
+    let child = Child::start(start, guard.registry()).await.map_err(VenueError::QueueServer)?;
+    let output = readiness::output(&child, "http://127.0.0.1:");
+    readiness::ready(&child, SERVER_START, output).await?;
+    let address = child.logs().last_lines(10).iter().find_map(|line| {
+        let (_, rest) = line.split_once("http://")?;
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
+        rest[..end.unwrap_or(rest.len())].parse().ok()
+    });
+    match address {
+        Some(address) => Ok((child, address)),
+        None => Err(VenueError::Address {
+            dependency: "queue".into(),
+            url: child.logs().last_lines(10).join(" "),
+            reason: "the embedded server did not tell its address".to_owned(),
+        }),
+    }
+}
+
+async fn make_queues(
+    dependency: &DependencyName,
+    address: SocketAddr,
+    prefix: &str,
+    wanted: &IndexMap<String, Queue>,
+    settings: &BTreeMap<String, String>,
+) -> Result<QueueService, VenueError> {
+    let client = queue_client(address);
+    let lookup = |name: &str| settings.get(name).cloned();
+    let mut made: IndexMap<String, OwnQueue> = IndexMap::new();
+    // A redrive policy names the other queue by its ARN, so all exist before any is set.
+    for queue in wanted.keys() {
+        let name = format!("{prefix}-{queue}");
+        let failed = |reason: String| VenueError::Queue {
+            dependency: dependency.clone(),
+            queue: queue.clone(),
+            reason,
+        };
+        let created = client
+            .create_queue()
+            .queue_name(&name)
+            .send()
+            .await
+            .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
+        let url = created.queue_url().unwrap_or_default().to_owned();
+        made.insert(queue.clone(), OwnQueue { name, url });
+    }
+    for (queue, definition) in wanted {
+        let failed = |reason: String| VenueError::Queue {
+            dependency: dependency.clone(),
+            queue: queue.clone(),
+            reason,
+        };
+        let mut attributes = Vec::new();
+        for (name, value) in &definition.attributes {
+            let value = value.render(&lookup).map_err(|error| failed(error.to_string()))?;
+            attributes.push((QueueAttributeName::from(name.as_str()), value));
+        }
+        if let Some(dead_letter) = &definition.dead_letter {
+            let target = &made[&dead_letter.queue];
+            let arn = client
+                .get_queue_attributes()
+                .queue_url(&target.url)
+                .attribute_names(QueueAttributeName::QueueArn)
+                .send()
+                .await
+                .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?
+                .attributes()
+                .and_then(|attributes| attributes.get(&QueueAttributeName::QueueArn).cloned())
+                .unwrap_or_default();
+            let receives =
+                dead_letter.max_receives.render(&lookup).map_err(|error| failed(error.to_string()))?;
+            let policy = serde_json::json!({
+                "deadLetterTargetArn": arn,
+                "maxReceiveCount": receives,
+            });
+            attributes.push((QueueAttributeName::RedrivePolicy, policy.to_string()));
+        }
+        if attributes.is_empty() {
+            continue;
+        }
+        let mut setting = client.set_queue_attributes().queue_url(&made[queue].url);
+        for (name, value) in attributes {
+            setting = setting.attributes(name, value);
+        }
+        setting.send().await.map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
+    }
+    Ok(QueueService { address, client, queues: made })
+}
+
+fn queue_client(address: SocketAddr) -> aws_sdk_sqs::Client {
+    let credentials =
+        aws_credential_types::Credentials::new("rehearsal", "rehearsal", None, None, "rehearsal");
+    let configuration = aws_sdk_sqs::Config::builder()
+        .behavior_version_latest()
+        .region(aws_sdk_sqs::config::Region::new("us-east-1"))
+        .credentials_provider(credentials)
+        .endpoint_url(format!("http://{address}"))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build();
+    aws_sdk_sqs::Client::from_conf(configuration)
+}
+
+fn external_database(
+    dependency: &DependencyName,
+    url: &str,
+    template: String,
+) -> Result<Origin, VenueError> {
+    let parsed = reqwest::Url::parse(url).map_err(|error| VenueError::Address {
+        dependency: dependency.clone(),
+        url: url.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let administration = match parsed.path().trim_start_matches('/') {
+        "" => "postgres".to_owned(),
+        name => name.to_owned(),
+    };
+    Ok(Origin {
+        address: address_of(dependency, url)?,
+        user: if parsed.username().is_empty() { "postgres" } else { parsed.username() }.to_owned(),
+        password: parsed.password().unwrap_or_default().to_owned(),
+        administration,
+        template,
+    })
+}
+
+fn address_of(dependency: &DependencyName, url: &str) -> Result<SocketAddr, VenueError> {
+    let failed = |reason: String| {
+        let mut shown = url.to_owned();
+        if let Ok(mut parsed) = reqwest::Url::parse(url) {
+            let _ = parsed.set_password(None);
+            shown = parsed.to_string();
+        }
+        VenueError::Address { dependency: dependency.clone(), url: shown, reason }
+    };
+    let parsed = reqwest::Url::parse(url).map_err(|error| failed(error.to_string()))?;
+    let host = parsed.host_str().unwrap_or_default();
+    let port = parsed.port_or_known_default().unwrap_or(match parsed.scheme() {
+        "postgres" | "postgresql" => 5432,
+        _ => 80,
+    });
+    (host, port)
+        .to_socket_addrs()
+        .map_err(|error| failed(error.to_string()))?
+        .find(SocketAddr::is_ipv4)
+        .ok_or_else(|| failed("it has no IPv4 address".to_owned()))
+}
+
+/// Runs one command of the manifest to its end.
+async fn run_command(
+    manifest: &Manifest,
+    command: &Command,
+    section: &'static str,
+    values: &BTreeMap<String, String>,
+    log: PathBuf,
+    guard: &RunGuard,
+) -> Result<(), VenueError> {
+    let in_manifest = manifest.path.display().to_string();
+    let rendered = command
+        .render(&|name: &str| values.get(name).cloned())
+        .map_err(|source| VenueError::Placeholder { section, manifest: in_manifest.clone(), source })?;
+    let shown = rendered.words.join(" ");
+    let (program, arguments) = rendered.words.split_first().expect("a command has a program");
+    let start = Start {
+        name: section.to_owned(),
+        program: PathBuf::from(program),
+        arguments: arguments.iter().map(OsString::from).collect(),
+        environment: rendered
+            .environment
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        directory: manifest.root.clone(),
+        logs: Logs::together(&log),
+        account: None,
+        namespace: false,
+    };
+    let child = Child::start(start, guard.registry()).await.map_err(|source| {
+        VenueError::Command { section, manifest: in_manifest.clone(), source }
+    })?;
+    let within = manifest.limits.build;
+    let Ok(outcome) = tokio::time::timeout(within, child.exited()).await else {
+        child.kill().await;
+        return Err(VenueError::CommandTooLong {
+            section,
+            manifest: in_manifest,
+            command: shown,
+            within,
+            log: log.display().to_string(),
+        });
+    };
+    if outcome.is_success() {
+        return Ok(());
+    }
+    Err(VenueError::CommandFailed {
+        section,
+        manifest: in_manifest,
+        command: shown,
+        outcome,
+        output: child.logs().last_lines(20).join("\n"),
+        log: log.display().to_string(),
+    })
+}
