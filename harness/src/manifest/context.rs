@@ -224,10 +224,9 @@ impl<'n> Names<'n> {
             .collect();
         let processes = entries(child(file, "processes"))
             .map(|(name, node)| {
-                let listens = matches!(
-                    child(node, "listens").map(|n| &n.value),
-                    Some(Value::Flag(true, _))
-                );
+                // A value that is no flag is reported elsewhere, and probably meant as `true`.
+                let listens = child(node, "listens")
+                    .is_some_and(|listens| !matches!(listens.value, Value::Flag(false, _)));
                 (name, ProcessNames { listens })
             })
             .collect();
@@ -297,7 +296,7 @@ fn child<'n>(node: &'n Node, wanted: &str) -> Option<&'n Node> {
 }
 
 /// The entries of a table whose keys are names. What is not is reported elsewhere.
-fn entries<'n>(node: Option<&'n Node>) -> impl Iterator<Item = (&'n str, &'n Node)> {
+fn entries(node: Option<&Node>) -> impl Iterator<Item = (&str, &Node)> {
     let entries = match node.map(|node| &node.value) {
         Some(Value::Table(entries)) => entries.as_slice(),
         _ => &[],

@@ -61,8 +61,8 @@ mod tests {
     fn durations_have_a_number_and_a_unit() {
         assert_eq!(parse_duration("150ms"), Ok(Duration::from_millis(150)));
         assert_eq!(parse_duration("2s"), Ok(Duration::from_secs(2)));
-        assert_eq!(parse_duration("15 m"), Ok(Duration::from_secs(900)));
-        assert_eq!(parse_duration("1h"), Ok(Duration::from_secs(3600)));
+        assert_eq!(parse_duration("15 m"), Ok(Duration::from_mins(15)));
+        assert_eq!(parse_duration("1h"), Ok(Duration::from_hours(1)));
     }
 
     #[test]

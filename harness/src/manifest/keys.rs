@@ -63,14 +63,14 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/manifest.md");
         let reference = std::fs::read_to_string(path).unwrap();
         for keys in ALL {
-            let heading = format!("`{}`", keys.table);
+            let heading = format!(": `{}`", keys.table);
             let section = reference
                 .split("\n## ")
                 .find(|section| {
                     section
                         .lines()
                         .next()
-                        .is_some_and(|line| line.contains(&heading))
+                        .is_some_and(|line| line.ends_with(&heading))
                 })
                 .unwrap_or_else(|| panic!("docs/manifest.md has no section {heading}"));
             for key in keys.keys {

@@ -18,7 +18,7 @@ use super::problem::{Defect, Noun, Problem};
 use super::processes::{read_background, read_processes};
 use super::source::Source;
 use super::stages::read_stages;
-use super::table::{Table, named_things, scalar};
+use super::table::{Table, named_things, scalar, wrong_type};
 use super::totals::{read_order, read_stage_name, read_terminal, read_totals};
 use super::{Limits, Manifest, Provide, Setting};
 
@@ -118,15 +118,20 @@ fn unescape(escaped: &str) -> String {
 }
 
 fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Option<Manifest> {
-    if let Some(version) = version_of(file)
-        && version.1 != VERSION
+    let version = version_of(file);
+    if let Some((node, written)) = version
+        && written != VERSION
     {
         // Another version may have other keys: complaining of them would mislead.
-        cx.report(version.0.span, Defect::Version(version.1.to_owned()));
+        cx.report(node.span, Defect::Version(written.to_owned()));
         return None;
     }
     let table = Table::read(cx, file, keys::ROOT, "the manifest")?;
-    table.need(cx, "version");
+    if let Some(node) = table.need(cx, "version")
+        && version.is_none()
+    {
+        wrong_type::<()>(cx, node, table.what("version"), "the number 1");
+    }
     let name = table.need_text(cx, "name").map(|(name, _)| name.to_owned());
     let build = optional(cx, &table, "build", Vec::new, |cx, node| {
         read_commands(cx, node, "`build`", &Placeholders::of_build())
@@ -239,9 +244,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             step: Duration::from_secs(30),
-            scenario: Duration::from_secs(60),
+            scenario: Duration::from_mins(1),
             quiet: Duration::from_secs(20),
-            build: Duration::from_secs(15 * 60),
+            build: Duration::from_mins(15),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How each mistake in a manifest is mended.
 
 use super::command_line::CommandLineFault;
-use super::problem::{Defect, Noun, ProtocolName};
+use super::problem::{Defect, Noun, ProtocolName, yaml_message};
 use super::route::RouteFault;
 use super::suggestion::any_of;
 use super::template::TemplateFault;
@@ -10,22 +10,20 @@ impl Defect {
     /// How it is mended.
     pub fn mending(&self) -> String {
         match self {
-            Self::Yaml(_) => "texts with `: `, `#`, or `{` and `}` inside `{ … }` need quotes; \
-                              indent with blanks"
-                .to_owned(),
+            Self::Yaml(error) => mend_yaml(error).to_owned(),
             Self::Version(_) => "write `version: 1`".to_owned(),
             Self::UnknownKey { nearest, known, .. } | Self::UnknownChoice { nearest, known, .. } => {
                 meant(nearest.as_deref(), known, "known here")
             }
-            Self::DuplicateKey { .. } => "keep one of the two".to_owned(),
+            Self::MissingKey { key: "version", .. } => "add `version: 1`".to_owned(),
             Self::MissingKey { key, .. } => format!("add `{key}: …`"),
             Self::MissingOneOf { keys, .. } => format!("add {}", any_of(keys)),
-            Self::Excluding { .. } => "keep one of the two".to_owned(),
+            Self::DuplicateKey { .. } | Self::Excluding { .. } => "keep one of the two".to_owned(),
             Self::KeyDoesNotFit { key, belongs, .. } => {
                 format!("remove `{key}`, or make this {belongs}")
             }
             Self::WrongType { expected, found, .. } => mend_type(expected, found),
-            Self::Empty { .. } => "write something, or remove the key".to_owned(),
+            Self::Empty { .. } => "put something in it".to_owned(),
             Self::OutOfRange { least, most, .. } => format!("write a number from {least} to {most}"),
             Self::UnknownName { noun, nearest, known, .. } => match noun {
                 _ if known.is_empty() => format!("the manifest has no {noun} yet: add it"),
@@ -138,6 +136,21 @@ fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
+fn mend_yaml(error: &serde_yaml::Error) -> &'static str {
+    let said = yaml_message(error);
+    if matches!(error.without_snippet(), serde_yaml::Error::Budget { .. })
+        || said.contains("recursion limit")
+    {
+        "this is larger or deeper than a manifest can be; nest no more than 16 levels"
+    } else if said.contains("multiple found") {
+        "keep one of the parts that `---` divides"
+    } else if said.contains("tabs") {
+        "indent with blanks, not with tabs"
+    } else {
+        "look at the indentation, and put texts with `: `, ` #`, `{` or `}` in them in quotes"
+    }
+}
+
 fn mend_type(expected: &str, found: &str) -> String {
     match (expected, found) {
         (wanted, "a text") if wanted.starts_with("true or false") => {
@@ -155,6 +168,9 @@ fn mend_route(fault: &RouteFault) -> String {
     match fault {
         RouteFault::Shape => "write it like `GET /items/{message}`",
         RouteFault::Method(_) => "write the method in capitals: `GET`, `POST`",
+        RouteFault::NotGet(_) => {
+            "observe with a request that changes nothing: `GET /jobs/${message.job}`"
+        }
         RouteFault::NoSlash => "begin the path with `/`",
         RouteFault::Query => "leave the query out",
         RouteFault::Segment(_) => "a whole segment can be `{message}`, `{job}` or `*`",

@@ -10,6 +10,10 @@ use serde_yaml::Spanned;
 use super::problem::Defect;
 use super::source::{Source, Span};
 
+/// How deep values may be nested. Reading one level takes tens of kilobytes of stack
+/// without optimisation, and a manifest has no more than seven besides the body it submits.
+const DEEPEST: usize = 16;
+
 /// A value and where it stands.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -58,8 +62,8 @@ impl Node {
             non_finite_float_policy: serde_yaml::NonFiniteFloatPolicy::AsString,
             with_snippet: false,
             budget: serde_yaml::budget! {
-                max_depth: 64,
-                flow_nesting_limit: 64,
+                max_depth: DEEPEST,
+                flow_nesting_limit: DEEPEST,
             },
         };
         match serde_yaml::from_str_with_options::<Spanned<Raw>>(text, options) {

@@ -85,7 +85,7 @@ fn read_observation<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opt
                     Some(_) => Ok(written),
                     None => match split_request(written) {
                         Ok(("GET", path)) => Ok(path),
-                        Ok((method, _)) => Err(RouteFault::Method(method.to_owned())),
+                        Ok((method, _)) => Err(RouteFault::NotGet(method.to_owned())),
                         Err(fault) => Err(fault),
                     },
                 };

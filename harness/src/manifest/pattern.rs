@@ -56,6 +56,9 @@ pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<
     let protocol = dependency.as_ref().and_then(|(_, names)| names.protocol);
     let sought = protocol.map_or(PATTERNS, ProtocolName::patterns);
     let there = PATTERNS.iter().any(|&key| table.get(key).is_some());
+    if let ([only], false) = (sought, there) {
+        table.need(cx, only)?;
+    }
     let (key, node) = table.exactly_one(cx, if there { PATTERNS } else { sought })?;
     let (name, names) = dependency?;
     let protocol = protocol?;

@@ -141,7 +141,7 @@ pub enum Defect {
         known: Vec<String>,
     },
     /// A name with characters that names may not have.
-    #[error("`{name}` cannot be the name of a {noun}")]
+    #[error("`{name}` cannot be the name of {}", .noun.with_article())]
     BadName {
         /// As written.
         name: String,
@@ -151,7 +151,7 @@ pub enum Defect {
         blanks: bool,
     },
     /// A name that has a meaning of its own.
-    #[error("`{name}` cannot be the name of a {noun}: it has a meaning of its own")]
+    #[error("`{name}` cannot be the name of {}: it has a meaning of its own", .noun.with_article())]
     ReservedName {
         /// As written.
         name: String,
@@ -400,6 +400,16 @@ impl fmt::Display for Noun {
     }
 }
 
+impl Noun {
+    fn with_article(self) -> String {
+        let article = match self {
+            Self::End | Self::OperatorCommand | Self::Observation | Self::Action => "an",
+            _ => "a",
+        };
+        format!("{article} {self}")
+    }
+}
+
 /// A protocol by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolName {
@@ -449,7 +459,8 @@ impl fmt::Display for ProtocolName {
     }
 }
 
-fn yaml_message(error: &serde_yaml::Error) -> String {
+/// What the parser says, without the place.
+pub(super) fn yaml_message(error: &serde_yaml::Error) -> String {
     use serde_yaml::MessageFormatter as _;
     serde_yaml::UserMessageFormatter
         .format_message(error.without_snippet())

@@ -9,6 +9,9 @@ pub enum RouteFault {
     /// `get`, `FETCH/1`
     #[error("has `{0}` where the method stands")]
     Method(String),
+    /// Something other than GET where things are only read.
+    #[error("has `{0}` where only `GET` can stand")]
+    NotGet(String),
     /// The path does not begin with a slash.
     #[error("has a path that does not begin with `/`")]
     NoSlash,

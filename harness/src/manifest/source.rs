@@ -92,32 +92,47 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The text with the passwords in URLs overwritten, of the same length, so that
+    /// The text with the passwords in addresses overwritten, of the same length, so that
     /// spans still fit and nothing secret is shown.
     pub(super) fn masked(&self) -> String {
-        let mut masked = String::with_capacity(self.text.len());
-        let mut rest = self.text;
-        while let Some(at) = rest.find("://") {
-            let (before, after) = rest.split_at(at + 3);
-            masked.push_str(before);
-            let authority = after
-                .split(|c: char| c.is_whitespace() || "/?#\"'".contains(c))
-                .next();
-            let authority = authority.unwrap_or_default();
+        let mut secret: Vec<Span> = Vec::new();
+        for (at, mark) in self.text.match_indices("://") {
+            let start = at + mark.len();
+            let authority = until(&self.text[start..], "/?#\"'");
             if let Some((user_info, _)) = authority.rsplit_once('@')
                 && let Some((user, password)) = user_info.split_once(':')
             {
-                masked.push_str(user);
-                masked.push(':');
-                masked.extend(std::iter::repeat_n('*', password.len()));
-                rest = &after[user_info.len()..];
-            } else {
-                rest = after;
+                let offset = start + user.len() + 1;
+                secret.push(Span {
+                    offset,
+                    length: password.len(),
+                });
             }
         }
-        masked.push_str(rest);
+        for (at, mark) in self.text.match_indices("password=") {
+            let offset = at + mark.len();
+            let length = until(&self.text[offset..], "&#\"'").len();
+            secret.push(Span { offset, length });
+        }
+        secret.sort_unstable();
+        let mut masked = String::with_capacity(self.text.len());
+        for span in secret {
+            // A mask that begins inside another would only repeat it.
+            if span.offset >= masked.len() {
+                masked.push_str(&self.text[masked.len()..span.offset]);
+                masked.extend(std::iter::repeat_n('*', span.length));
+            }
+        }
+        masked.push_str(&self.text[masked.len()..]);
         masked
     }
+}
+
+/// The text up to white space or one of these characters.
+fn until<'t>(text: &'t str, ends: &str) -> &'t str {
+    text.split(|c: char| c.is_whitespace() || ends.contains(c))
+        .next()
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -147,11 +162,11 @@ mod tests {
 
     #[test]
     fn masking_hides_passwords_and_keeps_the_length() {
-        let text = "url: postgres://me:s3cr:et@db.example/x\nother: http://h/a:b@c\n";
+        let text = "url: postgres://me:s3cr:et@db.example/x\nother: http://h/a:b@c?password=ö&x\n";
         let masked = Source::new(text).masked();
         assert_eq!(
             masked,
-            "url: postgres://me:*******@db.example/x\nother: http://h/a:b@c\n"
+            "url: postgres://me:*******@db.example/x\nother: http://h/a:b@c?password=**&x\n"
         );
     }
 }

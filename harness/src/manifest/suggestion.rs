@@ -8,7 +8,7 @@ pub(super) fn nearest<'k>(
     known: impl IntoIterator<Item = &'k str>,
 ) -> Option<String> {
     let folded = written.to_lowercase().replace(['_', ' '], "-");
-    let limit = (folded.chars().count() / 3).max(1);
+    let limit = (folded.chars().count() / 4).max(1);
     known
         .into_iter()
         .map(|name| {

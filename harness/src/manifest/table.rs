@@ -203,9 +203,8 @@ impl<'n> Table<'n> {
         let Some(node) = self.get(key) else {
             return Some(default);
         };
-        let written = match &node.value {
-            Value::Text(text) | Value::Number(text) => text,
-            _ => return wrong_type(cx, node, self.what(key), "a duration like `2s`"),
+        let (Value::Text(written) | Value::Number(written)) = &node.value else {
+            return wrong_type(cx, node, self.what(key), "a duration like `2s`");
         };
         match parse_duration(written) {
             Ok(duration) => Some(duration),
@@ -354,7 +353,7 @@ pub(super) fn text<'n>(cx: &mut Context<'n>, node: &'n Node, what: &str) -> Opti
 }
 
 /// A text, number or truth value, as written. Texts may be empty.
-pub(super) fn scalar<'n>(cx: &mut Context<'n>, node: &'n Node, what: &str) -> Option<&'n str> {
+pub(super) fn scalar<'t>(cx: &mut Context<'_>, node: &'t Node, what: &str) -> Option<&'t str> {
     match &node.value {
         Value::Text(text) | Value::Number(text) | Value::Flag(_, text) => Some(text),
         _ => wrong_type(
@@ -373,17 +372,7 @@ pub(super) fn template(
     what: &str,
     placeholders: &Placeholders,
 ) -> Option<Template> {
-    let written = match &node.value {
-        Value::Text(text) | Value::Number(text) | Value::Flag(_, text) => text,
-        _ => {
-            return wrong_type(
-                cx,
-                node,
-                what.to_owned(),
-                "a text, a number, or true or false",
-            );
-        }
-    };
+    let written = scalar(cx, node, what)?;
     cx.template(node.span, written, placeholders)
 }
 
