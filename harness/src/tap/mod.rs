@@ -17,6 +17,7 @@ mod call;
 mod director;
 mod gate;
 mod listener;
+pub mod postgres;
 
 pub use call::{
     Bind, Call, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request, SqsReply,
