@@ -19,6 +19,7 @@ mod gate;
 pub mod http;
 mod listener;
 pub mod sqs;
+pub mod postgres;
 
 pub use call::{
     Bind, Call, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request, SqsReply,

@@ -1,0 +1,200 @@
+//! What the names of a session stand for: prepared statements and portals.
+//!
+//! Names change when the client asks, so that the next message of the same segment
+//! resolves them; what the server then refuses is taken back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::super::{Bind, Statement};
+use super::frame::lossy;
+use super::message::{Target, Value};
+use super::sql::{self, Kind};
+use super::value;
+
+/// A statement that was parsed.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    pub(super) sql: String,
+    pub(super) kind: Kind,
+    /// Known parameter types; 0 where the server was to infer one and was not asked.
+    pub(super) oids: Vec<u32>,
+}
+
+/// A statement with its values.
+#[derive(Clone, Debug)]
+struct Portal {
+    prepared: Arc<Prepared>,
+    binds: Vec<Bind>,
+}
+
+/// A statement about to be executed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Executed {
+    pub(super) statement: Statement,
+    pub(super) kind: Kind,
+}
+
+/// The names of one session.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    statements: HashMap<Vec<u8>, Arc<Prepared>>,
+    portals: HashMap<Vec<u8>, Arc<Portal>>,
+    /// How to take back what the present segment changed, with the step that did.
+    undo: Vec<(usize, Undo)>,
+}
+
+#[derive(Debug)]
+enum Undo {
+    Statement(Vec<u8>, Option<Arc<Prepared>>),
+    Portal(Vec<u8>, Option<Arc<Portal>>),
+}
+
+impl Names {
+    /// What was changed so far stays, whatever becomes of the next segment.
+    pub(super) fn begin_segment(&mut self) {
+        self.undo.clear();
+    }
+
+    /// Takes back what this segment's steps changed, from `step` on.
+    pub(super) fn undo_from(&mut self, step: usize) {
+        while let Some((_, undo)) = self.undo.pop_if(|(changed_by, _)| *changed_by >= step) {
+            match undo {
+                Undo::Statement(name, before) => {
+                    set(&mut self.statements, name, before);
+                }
+                Undo::Portal(name, before) => {
+                    set(&mut self.portals, name, before);
+                }
+            }
+        }
+    }
+
+    pub(super) fn parse(&mut self, step: usize, name: &[u8], text: &[u8], oids: Vec<u32>) {
+        let text = String::from_utf8_lossy(text);
+        let prepared = Prepared {
+            sql: sql::fold(&text),
+            kind: Kind::of(&text),
+            oids,
+        };
+        self.put_statement(step, name, Some(Arc::new(prepared)));
+    }
+
+    pub(super) fn bind(
+        &mut self,
+        step: usize,
+        portal: &[u8],
+        statement: &[u8],
+        values: &[Value<'_>],
+    ) {
+        let prepared = self.statements.get(statement).map_or_else(
+            || {
+                // The server refuses it, unless the name was made in a way that no tap sees.
+                let sql = format!("(statement `{}`)", lossy(statement));
+                Arc::new(Prepared {
+                    sql,
+                    kind: Kind::Plain,
+                    oids: Vec::new(),
+                })
+            },
+            Arc::clone,
+        );
+        let binds = values
+            .iter()
+            .enumerate()
+            .map(|(position, read)| {
+                value::read(prepared.oids.get(position).copied().unwrap_or(0), *read)
+            })
+            .collect();
+        self.put_portal(step, portal, Some(Arc::new(Portal { prepared, binds })));
+    }
+
+    pub(super) fn close(&mut self, step: usize, target: Target, name: &[u8]) {
+        match target {
+            Target::Statement => self.put_statement(step, name, None),
+            Target::Portal => self.put_portal(step, name, None),
+        }
+    }
+
+    /// What executing a portal executes.
+    pub(super) fn executed(&self, portal: &[u8]) -> Executed {
+        match self.portals.get(portal) {
+            Some(portal) => Executed {
+                statement: Statement {
+                    sql: portal.prepared.sql.clone(),
+                    binds: portal.binds.clone(),
+                },
+                kind: portal.prepared.kind.clone(),
+            },
+            // A cursor that SQL opened, or a name that the server will refuse.
+            None => Executed {
+                statement: Statement {
+                    sql: format!("(portal `{}`)", lossy(portal)),
+                    binds: Vec::new(),
+                },
+                kind: Kind::Plain,
+            },
+        }
+    }
+
+    /// The server told a statement's parameter types.
+    pub(super) fn described(&mut self, statement: &[u8], oids: Vec<u32>) {
+        if let Some(prepared) = self.statements.get_mut(statement) {
+            Arc::make_mut(prepared).oids = oids;
+        }
+    }
+
+    /// A simple query takes the place of the unnamed statement and portal.
+    pub(super) fn simple_query(&mut self) {
+        self.statements.remove(&b""[..]);
+        self.portals.remove(&b""[..]);
+    }
+
+    /// No portal outlives its transaction.
+    pub(super) fn transaction_ended(&mut self) {
+        self.portals.clear();
+    }
+
+    /// A statement was executed that changes names by itself. `text` is its text.
+    pub(super) fn completed(&mut self, kind: &Kind, text: &str) {
+        match kind {
+            Kind::Prepare { name } => {
+                let text = sql::prepared_text(text).unwrap_or_default();
+                let prepared = Prepared {
+                    sql: text.to_owned(),
+                    kind: Kind::of(text),
+                    oids: Vec::new(),
+                };
+                self.statements
+                    .insert(name.clone().into_bytes(), Arc::new(prepared));
+            }
+            Kind::Deallocate(name) => {
+                self.statements.remove(name.as_bytes());
+            }
+            Kind::DeallocateAll => self.statements.clear(),
+            Kind::DiscardAll => {
+                self.statements.clear();
+                self.portals.clear();
+            }
+            _ => {}
+        }
+    }
+
+    fn put_statement(&mut self, step: usize, name: &[u8], prepared: Option<Arc<Prepared>>) {
+        let before = set(&mut self.statements, name.to_vec(), prepared);
+        self.undo
+            .push((step, Undo::Statement(name.to_vec(), before)));
+    }
+
+    fn put_portal(&mut self, step: usize, name: &[u8], portal: Option<Arc<Portal>>) {
+        let before = set(&mut self.portals, name.to_vec(), portal);
+        self.undo.push((step, Undo::Portal(name.to_vec(), before)));
+    }
+}
+
+fn set<T>(map: &mut HashMap<Vec<u8>, T>, name: Vec<u8>, value: Option<T>) -> Option<T> {
+    match value {
+        Some(value) => map.insert(name, value),
+        None => map.remove(&name),
+    }
+}

@@ -1,0 +1,380 @@
+//! One round trip: what a segment asks for, and how far its answer has come.
+
+use std::collections::VecDeque;
+
+use bytes::{BufMut, BytesMut};
+
+use super::super::{PgError, PgReply, PgRequest, Statement, TransactionStatus};
+use super::frame::{self, Body, Malformed, lossy};
+use super::message::{Message, Target};
+use super::names::{Executed, Names};
+use super::segment::{End, Segment};
+use super::sql::{self, Kind};
+use super::transaction::Transaction;
+use super::value;
+
+/// What one connection remembers from round trip to round trip.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub(super) names: Names,
+    pub(super) transaction: Transaction,
+    /// The server skips everything up to the next Sync.
+    pub(super) skipping: bool,
+    /// `standard_conforming_strings` is off.
+    backslashes: bool,
+}
+
+impl Session {
+    /// Takes note of a `ParameterStatus`.
+    pub(super) fn parameter(&mut self, body: &[u8]) {
+        let mut body = Body::new(b'S', body);
+        if let (Ok(b"standard_conforming_strings"), Ok(value)) =
+            (body.text("the name"), body.text("the value"))
+        {
+            self.backslashes = value == b"off";
+        }
+    }
+}
+
+/// One message of a segment that the server answers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    Parse,
+    Bind,
+    Close,
+    DescribeStatement(Vec<u8>),
+    DescribePortal,
+    Execute(Executed),
+    /// A simple query with the statements that it executes.
+    Query(VecDeque<Executed>),
+    Function(Executed),
+    Sync,
+}
+
+impl Step {
+    /// The tag of the frame that completes it.
+    fn answer(&self) -> u8 {
+        match self {
+            Self::Parse => b'1',
+            Self::Bind => b'2',
+            Self::Close => b'3',
+            Self::DescribeStatement(_) => b't',
+            Self::DescribePortal => b'n',
+            Self::Execute(_) => b'C',
+            Self::Query(_) => b'Q',
+            Self::Function(_) => b'V',
+            Self::Sync => b'Z',
+        }
+    }
+}
+
+/// Whether more of an answer is to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    More,
+    /// The server awaits the rows of a COPY from the client.
+    CopyIn,
+    Whole,
+}
+
+/// A segment on its way.
+#[derive(Debug)]
+pub(super) struct RoundTrip {
+    pub(super) end: End,
+    /// What is yet to be answered; the first is the step numbered `answered`.
+    steps: VecDeque<Step>,
+    answered: usize,
+    /// The tags that a successful answer would begin its parts with.
+    shape: Vec<u8>,
+    tags: Vec<String>,
+    error: Option<PgError>,
+    durable: Vec<Statement>,
+    status: Option<TransactionStatus>,
+    whole: bool,
+}
+
+impl RoundTrip {
+    /// Resolves a segment's messages against the session.
+    pub(super) fn begin(segment: &Segment, session: &mut Session) -> Result<Self, Malformed> {
+        let names = &mut session.names;
+        names.begin_segment();
+        let mut steps = VecDeque::new();
+        let mut shape = Vec::with_capacity(8);
+        for message in segment.messages() {
+            let message = message?;
+            if session.skipping && message != Message::Sync {
+                continue;
+            }
+            let step = steps.len();
+            steps.push_back(match message {
+                Message::Parse { name, sql, oids } => {
+                    names.parse(step, name, sql, oids);
+                    Step::Parse
+                }
+                Message::Bind {
+                    portal,
+                    statement,
+                    values,
+                } => {
+                    names.bind(step, portal, statement, &values);
+                    Step::Bind
+                }
+                Message::Close { target, name } => {
+                    names.close(step, target, name);
+                    Step::Close
+                }
+                Message::Describe {
+                    target: Target::Statement,
+                    name,
+                } => Step::DescribeStatement(name.to_vec()),
+                Message::Describe {
+                    target: Target::Portal,
+                    ..
+                } => Step::DescribePortal,
+                Message::Execute { portal } => Step::Execute(names.executed(portal)),
+                Message::Query { sql } => {
+                    let text = String::from_utf8_lossy(sql);
+                    let statements = sql::split(&text, !session.backslashes)
+                        .into_iter()
+                        .map(|sql| Executed {
+                            statement: Statement {
+                                sql: sql::fold(sql),
+                                binds: Vec::new(),
+                            },
+                            kind: Kind::of(sql),
+                        })
+                        .collect();
+                    Step::Query(statements)
+                }
+                Message::Function { oid, values } => Step::Function(Executed {
+                    statement: Statement {
+                        sql: format!("(function {oid})"),
+                        binds: values
+                            .into_iter()
+                            .map(|read| value::read(0, read))
+                            .collect(),
+                    },
+                    kind: Kind::Plain,
+                }),
+                Message::Sync => Step::Sync,
+                Message::Other => continue,
+            });
+            shape.extend(steps.back().map(Step::answer));
+        }
+        // A Terminate is never answered, nor is anything that the server skips.
+        let whole = steps.is_empty() || segment.end == End::Terminate;
+        Ok(Self {
+            end: segment.end,
+            steps,
+            answered: 0,
+            shape,
+            tags: Vec::new(),
+            error: None,
+            durable: Vec::new(),
+            status: None,
+            whole,
+        })
+    }
+
+    /// An answer without rows that reports success with these command tags.
+    pub(super) fn success(&self, reply: &PgReply) -> BytesMut {
+        let mut answer = BytesMut::new();
+        let mut tags = reply.tags.iter().map(String::as_str);
+        let put_tag = |answer: &mut BytesMut, tag: &str| {
+            frame::put(answer, b'C', |body| frame::put_text(body, tag));
+        };
+        for part in &self.shape {
+            match part {
+                b't' => {
+                    frame::put(&mut answer, b't', |body| body.put_u16(0));
+                    frame::put(&mut answer, b'n', |_| {});
+                }
+                b'C' => put_tag(&mut answer, tags.next().unwrap_or_default()),
+                b'Q' => tags.by_ref().for_each(|tag| put_tag(&mut answer, tag)),
+                b'V' => frame::put(&mut answer, b'V', |body| body.put_i32(-1)),
+                b'Z' => {}
+                tag => frame::put(&mut answer, *tag, |_| {}),
+            }
+        }
+        if self.end != End::Flush {
+            frame::put_ready(&mut answer, reply.status);
+        }
+        answer
+    }
+
+    /// What a director is asked about, unless nothing is executed.
+    pub(super) fn request(&self, session: &Session) -> Option<PgRequest> {
+        let transaction = &session.transaction;
+        let ends = self.end != End::Flush;
+        let statements: Vec<_> = self.executed().map(|it| it.statement.clone()).collect();
+        let ends_implicit = self.end == End::Sync && transaction.awaits_sync() && !session.skipping;
+        if (statements.is_empty() && !ends_implicit) || self.end == End::Terminate {
+            return None;
+        }
+        Some(PgRequest {
+            statements,
+            transaction: transaction.executed().to_vec(),
+            commits: transaction.commits(self.executed().map(|it| &it.kind), ends),
+        })
+    }
+
+    /// What it executes, in order.
+    pub(super) fn executed(&self) -> impl Iterator<Item = &Executed> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Execute(executed) | Step::Function(executed) => {
+                std::slice::from_ref(executed).iter().chain(&[])
+            }
+            Step::Query(statements) => {
+                let (front, back) = statements.as_slices();
+                front.iter().chain(back)
+            }
+            _ => [].iter().chain(&[]),
+        })
+    }
+
+    /// The server is about to get it: a simple query takes the unnamed statement's place.
+    pub(super) fn forwarded(&self, session: &mut Session) {
+        if self.steps.iter().any(|step| matches!(step, Step::Query(_))) {
+            session.names.simple_query();
+        }
+    }
+
+    /// Whether no more of an answer is to come.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Takes note of one frame of the answer.
+    pub(super) fn frame(
+        &mut self,
+        tag: u8,
+        body: &[u8],
+        session: &mut Session,
+    ) -> Result<Progress, Malformed> {
+        let progress = self.note(tag, body, session)?;
+        self.whole |= progress == Progress::Whole;
+        Ok(progress)
+    }
+
+    fn note(&mut self, tag: u8, body: &[u8], session: &mut Session) -> Result<Progress, Malformed> {
+        match (tag, self.steps.front_mut()) {
+            (b'D' | b'd' | b'A' | b'N', _) => return Ok(Progress::More),
+            (b'S', _) => session.parameter(body),
+            (b'1', Some(Step::Parse))
+            | (b'2', Some(Step::Bind))
+            | (b'3', Some(Step::Close))
+            | (b'T' | b'n', Some(Step::DescribeStatement(_) | Step::DescribePortal))
+            | (b'I' | b's', Some(Step::Execute(_))) => {
+                let suspended = tag == b's';
+                if let (Some(Step::Execute(executed)), true) = (self.advance(), suspended) {
+                    // Its effect counts from the first row on; nothing else completes it.
+                    self.completed(executed, "", session);
+                }
+            }
+            (b't', Some(Step::DescribeStatement(name))) => {
+                let mut body = Body::new(tag, body);
+                let count = body.u16("the count of types")?;
+                let oids = (0..count)
+                    .map(|_| body.u32("a type"))
+                    .collect::<Result<_, Malformed>>()?;
+                session.names.described(name, oids);
+            }
+            (b'C', _) => {
+                let tag = lossy(Body::new(tag, body).text("the command tag")?);
+                let executed = match self.steps.front_mut() {
+                    Some(Step::Query(statements)) => statements.pop_front(),
+                    Some(Step::Execute(_)) => match self.advance() {
+                        Some(Step::Execute(executed)) => Some(executed),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                if let Some(executed) = executed {
+                    self.completed(executed, &tag, session);
+                }
+                self.tags.push(tag);
+            }
+            (b'V', Some(Step::Function(executed))) => {
+                let executed = executed.clone();
+                self.completed(executed, "", session);
+            }
+            (b'G', _) => return Ok(Progress::CopyIn),
+            (b'W', _) => return Err(Malformed::Replication),
+            (b'E', _) => return Ok(self.failed(frame::read_error(body), session)),
+            (b'Z', _) => {
+                let status = match Body::new(tag, body).byte("the status")? {
+                    b'T' => TransactionStatus::Open,
+                    b'E' => TransactionStatus::Failed,
+                    _ => TransactionStatus::Idle,
+                };
+                self.steps.clear();
+                self.status = Some(status);
+                session.skipping = false;
+                session
+                    .transaction
+                    .ready(status, self.error.is_some(), &mut self.durable);
+                if status == TransactionStatus::Idle {
+                    session.names.transaction_ended();
+                }
+                return Ok(Progress::Whole);
+            }
+            _ => {}
+        }
+        let whole = self.end == End::Flush && self.steps.is_empty();
+        Ok(if whole {
+            Progress::Whole
+        } else {
+            Progress::More
+        })
+    }
+
+    fn advance(&mut self) -> Option<Step> {
+        self.answered += 1;
+        self.steps.pop_front()
+    }
+
+    fn completed(&mut self, executed: Executed, tag: &str, session: &mut Session) {
+        session
+            .names
+            .completed(&executed.kind, &executed.statement.sql);
+        session
+            .transaction
+            .completed(executed, tag, &mut self.durable);
+    }
+
+    fn failed(&mut self, error: PgError, session: &mut Session) -> Progress {
+        session.names.undo_from(self.answered);
+        self.error.get_or_insert(error);
+        // After an error the extended protocol skips up to the next Sync, whatever comes.
+        let simple = matches!(self.steps.front(), Some(Step::Query(_) | Step::Function(_)));
+        let has_sync = self.end == End::Sync;
+        self.steps.clear();
+        if simple || has_sync {
+            Progress::More
+        } else {
+            session.skipping = true;
+            Progress::Whole
+        }
+    }
+
+    /// The error that was reported, if one was.
+    pub(super) fn error(&self) -> Option<&PgError> {
+        self.error.as_ref()
+    }
+
+    /// What is told of the answer once it is whole. Between Flush and Sync no status is
+    /// reported: the transaction that Sync will end counts as open.
+    pub(super) fn reply(&self) -> PgReply {
+        let unreported = if self.error.is_some() {
+            TransactionStatus::Failed
+        } else {
+            TransactionStatus::Open
+        };
+        PgReply {
+            tags: self.tags.clone(),
+            error: self.error.clone(),
+            status: self.status.unwrap_or(unreported),
+            durable: self.durable.clone(),
+        }
+    }
+}
