@@ -2,9 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 
 use bytes::{Buf, Bytes};
-use futures::FutureExt;
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -118,10 +120,7 @@ impl Upstream {
             left,
             unreachable,
         };
-        if self
-            .link
-            .as_mut()
-            .is_some_and(|link| link.idle_end().now_or_never().is_some())
+        if self.link.as_ref().is_some_and(Link::has_ended)
         {
             self.link = None;
         }
@@ -207,6 +206,14 @@ impl Link {
             reader: Reader::new(reader),
             writer,
         })
+    }
+
+    /// Whether an idle connection is of no use any more. Asks the socket itself: the
+    /// runtime may not know yet.
+    fn has_ended(&self) -> bool {
+        let look = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        let socket = self.writer.as_ref().as_raw_fd();
+        self.reader.buffered() > 0 || recv(socket, &mut [0; 1], look) != Err(Errno::EAGAIN)
     }
 
     async fn idle_end(&mut self) -> String {

@@ -1,0 +1,53 @@
+//! The SQS tap between a real SDK (or a plain socket) and a server that speaks just
+//! enough of the protocol.
+
+#[path = "tap_sqs/calls.rs"]
+mod calls;
+#[path = "tap_sqs/queue.rs"]
+mod queue;
+#[path = "tap_http/witness.rs"]
+mod witness;
+
+use std::sync::Arc;
+
+use rehearsal::tap::{Request, SqsRequest, Tap, sqs};
+
+use queue::Queue;
+use witness::{Witness, context};
+
+/// A tap in front of a small queue server.
+struct Stand {
+    witness: Arc<Witness>,
+    queue: Queue,
+    tap: Tap,
+}
+
+impl Stand {
+    async fn new() -> Self {
+        let queue = Queue::start().await;
+        let witness = Witness::new();
+        let tap = sqs::open(context(queue.address, &witness)).await.unwrap();
+        Self { witness, queue, tap }
+    }
+
+    fn sdk(&self) -> aws_sdk_sqs::Client {
+        queue::sdk(self.tap.address())
+    }
+
+    /// The queue's URL as clients of the tap know it.
+    fn url(&self) -> String {
+        format!("http://{}/000000000000/jobs", self.tap.address())
+    }
+
+    fn requests(&self) -> Vec<SqsRequest> {
+        requests(&self.witness)
+    }
+}
+
+fn requests(witness: &Witness) -> Vec<SqsRequest> {
+    let request = |call: &Arc<rehearsal::tap::Call>| match &call.request {
+        Request::Sqs(request) => request.clone(),
+        other => panic!("no SQS: {other:?}"),
+    };
+    witness.calls().iter().map(request).collect()
+}
