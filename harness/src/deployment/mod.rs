@@ -32,5 +32,6 @@ pub use output::Logs;
 pub use registry::{Leftover, Registry, RegistryError};
 pub use run::{RunError, RunGuard, RunOptions};
 pub use spawn::Account;
+pub(crate) use sweep::end_server;
 pub use sweep::{SweepReport, SweptRun, sweep};
 pub use watchdog::{Reexecute, guard};

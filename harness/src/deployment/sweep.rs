@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -134,7 +135,8 @@ pub(crate) fn clean(directory: &Path) -> SweptRun {
     };
     let (leftovers, unreadable) = read(&directory.join(LEFTOVERS));
     swept.problems.extend(unreadable);
-    end_processes(&leftovers, same_boot(directory), &mut swept);
+    let run = swept.run.clone();
+    end_processes(&leftovers, same_boot(directory), Some(&run), &mut swept);
     for leftover in &leftovers {
         if let Leftover::Server { directory, .. } = leftover {
             remove_shared_memory(directory);
@@ -186,11 +188,16 @@ fn same_boot(directory: &Path) -> bool {
     }
 }
 
-fn end_processes(leftovers: &[Leftover], same_boot: bool, swept: &mut SweptRun) {
+fn end_processes(
+    leftovers: &[Leftover],
+    same_boot: bool,
+    run: Option<&RunId>,
+    swept: &mut SweptRun,
+) {
     let begun = Instant::now();
     let mut seen = Vec::new();
     loop {
-        let mut alive = find(leftovers, same_boot, &swept.run);
+        let mut alive = find(leftovers, same_boot, run);
         alive.retain(|(pid, _)| *pid != Pid::this());
         if alive.is_empty() {
             return;
@@ -218,7 +225,7 @@ fn end_processes(leftovers: &[Leftover], same_boot: bool, swept: &mut SweptRun) 
 }
 
 /// Every process of the run that is still alive, with what to call it.
-fn find(leftovers: &[Leftover], same_boot: bool, run: &RunId) -> Vec<(Pid, String)> {
+fn find(leftovers: &[Leftover], same_boot: bool, run: Option<&RunId>) -> Vec<(Pid, String)> {
     let mut found = Vec::new();
     for (pid, stat) in procfs::processes() {
         if stat.is_dead() {
@@ -243,31 +250,54 @@ fn find(leftovers: &[Leftover], same_boot: bool, run: &RunId) -> Vec<(Pid, Strin
         });
         if let Some(name) = recorded {
             found.push((pid, format!("{name} ({pid})")));
-        } else if procfs::has_variable(pid, RUN_ID_VARIABLE, run.as_str()) {
+        } else if run.is_some_and(|run| procfs::has_variable(pid, RUN_ID_VARIABLE, run.as_str())) {
             found.push((pid, format!("escaped process ({pid})")));
         }
     }
     found
 }
 
-/// A Postgres server that was killed outside of a namespace of its own leaves a
-/// small System V segment, whose number stands in its lock file.
+/// Kills all processes of a server that is to be dead, see [`Leftover::Server`], and
+/// removes the memory they shared. Blocks.
+pub(crate) fn end_server(program: &Path, directory: &Path) {
+    let (program, directory) = (program.to_owned(), directory.to_owned());
+    let server = Leftover::Server {
+        name: String::new(),
+        program,
+        directory: directory.clone(),
+    };
+    let mut swept = SweptRun::failed(RunId::new(""), "");
+    end_processes(&[server], true, None, &mut swept);
+    remove_shared_memory(&directory);
+}
+
+/// A Postgres server that was killed outside of a namespace of its own leaves a small
+/// System V segment. Its key and number stand in the server's lock file; the kernel's
+/// list tells whether there still is such a one and nobody uses it.
 fn remove_shared_memory(data: &Path) {
     let lock = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-    let Some(id) = lock
+    let listed = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let Some((key, id)) = lock
         .lines()
         .nth(6)
-        .and_then(|line| line.split_ascii_whitespace().nth(1))
+        .and_then(|line| line.trim().split_once(char::is_whitespace))
     else {
         return;
     };
-    if id.bytes().all(|byte| byte.is_ascii_digit()) {
-        // No such segment (the namespace took it along) or no such program: both fine.
-        let mut remove = std::process::Command::new("ipcrm");
-        let remove = remove
+    let id = id.trim();
+    let abandoned = listed.lines().any(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        // key, shmid, perms, size, cpid, lpid, nattch …
+        fields.first() == Some(&key) && fields.get(1) == Some(&id) && fields.get(6) == Some(&"0")
+    });
+    if abandoned {
+        // Where there is no `ipcrm`, 56 bytes stay until the machine restarts.
+        let mut remove = Command::new("ipcrm");
+        remove
             .args(["-m", id])
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let _ = remove.status();
     }
 }

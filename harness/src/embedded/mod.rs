@@ -1,1 +1,3 @@
 //! Dependencies that the harness brings along.
+
+pub mod database;

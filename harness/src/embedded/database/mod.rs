@@ -1,0 +1,31 @@
+//! A real Postgres server, started from whatever installation can be found.
+//!
+//! ```text
+//! Search ─▶ Installation ─▶ template data directory (made once per version)
+//!                                    │ copied
+//!                                    ▼
+//!                  Server: loopback, password, its own PID namespace where allowed
+//!                                    │ CREATE DATABASE … TEMPLATE
+//!                                    ▼
+//!                              one database per rehearsal
+//! ```
+
+mod account;
+mod administration;
+mod copy;
+mod error;
+mod fetch;
+mod home;
+mod installation;
+mod search;
+mod server;
+mod settings;
+mod template;
+
+pub use error::DatabaseError;
+pub use installation::{Installation, Origin, Version};
+pub use search::Search;
+pub use server::{Server, ServerOptions};
+
+/// Gets a line for the terminal when something happens that takes long.
+pub type Tell = std::sync::Arc<dyn Fn(&str) + Send + Sync>;
