@@ -1,0 +1,3 @@
+//! Dependencies that the harness itself can provide, with nothing to install.
+
+pub mod queue;
