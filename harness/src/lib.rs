@@ -6,6 +6,7 @@ pub mod deployment;
 pub mod embedded;
 pub mod fault;
 pub mod history;
+pub mod embedded;
 pub mod ids;
 pub mod judge;
 pub mod manifest;

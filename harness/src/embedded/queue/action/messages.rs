@@ -1,0 +1,80 @@
+//! One message: send, delete, change its visibility.
+
+use serde::Deserialize;
+
+use super::super::journal::Record;
+use super::super::receipt::Receipt;
+use super::super::refusal::Refusal;
+use super::super::server::Shared;
+use super::outgoing::{Accepted, Given, check_size};
+use super::{Empty, queue_in, require, within};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Send {
+    #[serde(rename = "QueueUrl")]
+    queue_url: Option<String>,
+    #[serde(flatten)]
+    message: Given,
+}
+
+pub(super) fn send(shared: &Shared, request: Send) -> Result<Accepted, Refusal> {
+    let queue = queue_in(shared, request.queue_url.as_ref())?.to_owned();
+    let checked = request.message.check()?;
+    let messages = vec![checked.outgoing];
+    shared.broker.change(|state, now| {
+        check_size(&messages[0], state.queue(&queue)?.settings.max_size)?;
+        state.send(&queue, &messages, now)?;
+        Ok(((), Some(Record::Send { queue, messages })))
+    })?;
+    Ok(checked.receipt)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Delete {
+    queue_url: Option<String>,
+    receipt_handle: Option<String>,
+}
+
+pub(super) fn delete(shared: &Shared, request: &Delete) -> Result<Empty, Refusal> {
+    let name = queue_in(shared, request.queue_url.as_ref())?;
+    let handle = require("ReceiptHandle", request.receipt_handle.as_ref())?;
+    shared.broker.change(|state, now| {
+        state.queue(name)?;
+        let receipt = Receipt::parse(handle).ok_or_else(Refusal::bad_handle)?;
+        state.delete(name, receipt, now)?;
+        let record = Record::Delete {
+            queue: name.to_owned(),
+            receipts: vec![receipt],
+        };
+        Ok((Empty {}, Some(record)))
+    })
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct ChangeVisibility {
+    queue_url: Option<String>,
+    receipt_handle: Option<String>,
+    visibility_timeout: Option<i64>,
+}
+
+pub(super) fn change_visibility(
+    shared: &Shared,
+    request: &ChangeVisibility,
+) -> Result<Empty, Refusal> {
+    let name = queue_in(shared, request.queue_url.as_ref())?;
+    let handle = require("ReceiptHandle", request.receipt_handle.as_ref())?;
+    let seconds = within("VisibilityTimeout", request.visibility_timeout, 0..=43_200)?
+        .ok_or_else(|| Refusal::missing("VisibilityTimeout"))?;
+    shared.broker.change(|state, now| {
+        state.queue(name)?;
+        let receipt = Receipt::parse(handle).ok_or_else(Refusal::bad_handle)?;
+        state.change_visibility(name, receipt, seconds, now)?;
+        let record = Record::ChangeVisibility {
+            queue: name.to_owned(),
+            receipts: vec![(receipt, seconds)],
+        };
+        Ok((Empty {}, Some(record)))
+    })
+}

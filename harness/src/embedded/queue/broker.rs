@@ -1,0 +1,272 @@
+//! The state machine at work: one lock, the journal, and those who wait.
+//!
+//! A long poll takes messages in its own task, when that task is polled, and never
+//! before it has looked whether its client is still there. So a client that goes
+//! away takes nothing with it, but for the instant in which a reply is on its way.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::journal::{Journal, Record};
+use super::moment::{Clock, Moment};
+use super::refusal::{Code, Refusal};
+use super::state::{Delivery, State};
+
+/// All queues, open for business.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    desk: Mutex<Desk>,
+    clock: Clock,
+    /// Wakes the timekeeper: something is due earlier than it thinks.
+    hurry: Notify,
+}
+
+#[derive(Debug)]
+struct Desk {
+    state: State,
+    journal: Option<Journal>,
+    /// Of each queue with waiting receives, by number.
+    bells: BTreeMap<u64, Bell>,
+    /// When the timekeeper looks next.
+    next_look: Option<Moment>,
+}
+
+/// Wakes the receives that wait on one queue.
+#[derive(Debug)]
+struct Bell {
+    queue: String,
+    notify: Arc<Notify>,
+}
+
+impl Bell {
+    fn waiting(&self) -> usize {
+        Arc::strong_count(&self.notify) - 1
+    }
+}
+
+/// A receive as the broker sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Want {
+    pub(crate) queue: String,
+    pub(crate) max: usize,
+    pub(crate) visibility: Option<u32>,
+    /// How long to wait; absent means as the queue says.
+    pub(crate) wait: Option<u32>,
+}
+
+impl Broker {
+    pub(crate) fn new(state: State, journal: Option<Journal>, last: Moment) -> Self {
+        Self {
+            desk: Mutex::new(Desk {
+                state,
+                journal,
+                bells: BTreeMap::new(),
+                next_look: None,
+            }),
+            clock: Clock::start(last),
+            hurry: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        // The state machine does not panic half-way; a poisoned lock is still whole.
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the state at the present moment.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&mut State, Moment) -> T) -> T {
+        let mut desk = self.lock();
+        let now = self.clock.now();
+        let value = work(&mut desk.state, now);
+        self.settle(&mut desk);
+        value
+    }
+
+    /// Changes the state, and writes what changed into the journal before the
+    /// caller can answer.
+    pub(crate) fn change<T>(
+        &self,
+        work: impl FnOnce(&mut State, Moment) -> Result<(T, Option<Record>), Refusal>,
+    ) -> Result<T, Refusal> {
+        let mut desk = self.lock();
+        let now = self.clock.now();
+        let result = work(&mut desk.state, now);
+        self.settle(&mut desk);
+        let (value, record) = result?;
+        if let Some(record) = record {
+            desk.write(&record, now)?;
+        }
+        Ok(value)
+    }
+
+    /// Deletes a queue and wakes whoever waits on it.
+    pub(crate) fn delete_queue(&self, name: &str) -> Result<(), Refusal> {
+        let mut desk = self.lock();
+        let now = self.clock.now();
+        let number = desk.state.delete_queue(name, now)?;
+        if let Some(bell) = desk.bells.remove(&number) {
+            bell.notify.notify_waiters();
+        }
+        desk.write(
+            &Record::DeleteQueue {
+                queue: name.to_owned(),
+            },
+            now,
+        )
+    }
+
+    /// Receives, waiting as long as wanted. `is_client_there` is asked right
+    /// before anything is taken.
+    pub(crate) async fn receive(
+        &self,
+        want: Want,
+        is_client_there: impl Fn() -> bool,
+    ) -> Result<Vec<Delivery>, Refusal> {
+        let mut deadline = None;
+        let mut woken_by: Option<Arc<Notify>> = None;
+        loop {
+            if !is_client_there() {
+                // Somebody else may want what this one was woken for.
+                if let Some(bell) = woken_by {
+                    bell.notify_one();
+                }
+                return Ok(Vec::new());
+            }
+            let (mut bell, until) = {
+                let mut desk = self.lock();
+                let now = self.clock.now();
+                let queue = desk.state.queue(&want.queue)?;
+                let number = queue.number;
+                let seconds = want.wait.unwrap_or(queue.settings.wait);
+                let patient = seconds > 0;
+                let until = *deadline
+                    .get_or_insert_with(|| now.plus(Duration::from_secs(u64::from(seconds))));
+                let received =
+                    desk.state
+                        .receive(&want.queue, want.max, want.visibility, patient, now)?;
+                let deliveries = received.deliveries;
+                if !deliveries.is_empty() || received.dead_lettered {
+                    let record = Record::Receive {
+                        queue: want.queue.clone(),
+                        max: want.max,
+                        visibility: want.visibility,
+                    };
+                    desk.write(&record, now)?;
+                }
+                self.settle(&mut desk);
+                if !deliveries.is_empty() || now >= until {
+                    return Ok(deliveries);
+                }
+                let notify = desk.bell(number, &want.queue);
+                woken_by = Some(Arc::clone(&notify));
+                let mut rung = Box::pin(notify.notified_owned());
+                rung.as_mut().enable();
+                self.watch(&mut desk, number);
+                (rung, until)
+            };
+            tokio::select! {
+                () = bell.as_mut() => {}
+                () = tokio::time::sleep_until(self.clock.instant_of(until).into()) => {}
+            }
+        }
+    }
+
+    /// Rings for messages that came on show by themselves. Runs for as long as
+    /// the server.
+    pub(crate) async fn keep_time(self: Arc<Self>) {
+        loop {
+            let next = {
+                let mut desk = self.lock();
+                let now = self.clock.now();
+                let Desk { state, bells, .. } = &mut *desk;
+                bells.retain(|_, bell| bell.waiting() > 0);
+                for bell in bells.values() {
+                    state.advance(&bell.queue, now);
+                }
+                desk.next_look = desk.next_due();
+                self.settle(&mut desk);
+                desk.next_look
+            };
+            match next {
+                Some(moment) => {
+                    let instant = self.clock.instant_of(moment);
+                    tokio::select! {
+                        () = tokio::time::sleep_until(instant.into()) => {}
+                        () = self.hurry.notified() => {}
+                    }
+                }
+                None => self.hurry.notified().await,
+            }
+        }
+    }
+
+    /// After every operation: wakes as many waiting receives as messages came on
+    /// show, and the timekeeper if something is due earlier than it thinks.
+    fn settle(&self, desk: &mut Desk) {
+        if desk.bells.is_empty() {
+            return;
+        }
+        for (number, count) in desk.state.take_fresh() {
+            if let Some(bell) = desk.bells.get(&number) {
+                for _ in 0..count.min(bell.waiting()) {
+                    bell.notify.notify_one();
+                }
+            }
+        }
+        let due = desk.next_due();
+        self.look_by(desk, due);
+    }
+
+    fn watch(&self, desk: &mut Desk, number: u64) {
+        let due = desk
+            .bells
+            .get(&number)
+            .and_then(|bell| desk.state.next_due(&bell.queue));
+        self.look_by(desk, due);
+    }
+
+    fn look_by(&self, desk: &mut Desk, due: Option<Moment>) {
+        if let Some(due) = due
+            && desk.next_look.is_none_or(|look| due < look)
+        {
+            desk.next_look = Some(due);
+            self.hurry.notify_one();
+        }
+    }
+}
+
+impl Desk {
+    fn bell(&mut self, number: u64, queue: &str) -> Arc<Notify> {
+        let bell = self.bells.entry(number).or_insert_with(|| Bell {
+            queue: queue.to_owned(),
+            notify: Arc::default(),
+        });
+        Arc::clone(&bell.notify)
+    }
+
+    /// When something comes on show for which somebody waits.
+    fn next_due(&self) -> Option<Moment> {
+        self.bells
+            .values()
+            .filter(|bell| bell.waiting() > 0)
+            .filter_map(|bell| self.state.next_due(&bell.queue))
+            .min()
+    }
+
+    fn write(&mut self, record: &Record, now: Moment) -> Result<(), Refusal> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        journal
+            .append(record, &self.state, now)
+            .map_err(|error| {
+                Refusal::new(
+                    Code::InternalFailure,
+                    format!("The journal cannot be written, so the call cannot be acknowledged: {error}. Give --data a directory with room and start again."),
+                )
+            })
+    }
+}

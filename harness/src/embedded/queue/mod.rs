@@ -1,0 +1,40 @@
+//! The embedded queue: a server of SQS standard queues for rehearsals.
+//!
+//! ```text
+//!  SDK ── HTTP ──▶ http ──▶ protocol (JSON 1.0, or form and XML) ──▶ action
+//!                                                                    │
+//!  harness ──────▶ admin (/_rehearsal/) ─────────────────────────▶ broker ──▶ journal
+//!                                                                    │ one lock
+//!                                                                  state (pure)
+//! ```
+//!
+//! It follows the AWS documentation for standard queues and refuses what it does
+//! not do. It checks no credentials and serves loopback only. It is no production
+//! queue.
+//!
+//! Choices where the documentation leaves one:
+//! - A message that comes back on show goes to the end, so that one that nobody can
+//!   handle does not block the others.
+//! - An old handle deletes nothing once its message was delivered again; see
+//!   [`QueueOptions::stale_handle_deletes`].
+//! - The approximate counts are exact, and changes take effect at once.
+
+mod action;
+pub mod admin;
+mod broker;
+mod content;
+mod digest;
+mod error;
+mod http;
+mod journal;
+mod moment;
+mod protocol;
+mod receipt;
+mod refusal;
+mod server;
+mod settings;
+mod state;
+
+pub use error::QueueError;
+pub use server::{QueueOptions, QueueServer};
+pub use state::{Counts, Tally};

@@ -1,0 +1,484 @@
+//! One standard queue: its messages, and for each standing one index.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::super::content::Content;
+use super::super::moment::Moment;
+use super::super::receipt::Receipt;
+use super::super::settings::Settings;
+use super::delivery_log::{DeliveryLog, Event};
+use super::message::{Message, Standing};
+use super::tally::{Counts, Tally};
+
+/// The longest that a message may stay hidden in all.
+const MAX_HIDDEN: Duration = Duration::from_hours(12);
+
+/// A queue.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Queue {
+    pub(crate) number: u64,
+    #[serde(with = "shared_name")]
+    pub(crate) name: Arc<str>,
+    pub(crate) created: Moment,
+    pub(crate) modified: Moment,
+    pub(crate) settings: Settings,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(super) purged: Option<Moment>,
+    pub(crate) tally: Tally,
+    messages: BTreeMap<u64, Message>,
+    next_message: u64,
+    next_ticket: u64,
+    #[serde(skip)]
+    visible: BTreeMap<u64, u64>,
+    #[serde(skip)]
+    timers: BTreeSet<(Moment, u64)>,
+    #[serde(skip)]
+    ages: BTreeSet<(Moment, u64)>,
+    #[serde(skip)]
+    in_flight: usize,
+    /// Messages that came on show and of which no waiting receive knows yet.
+    #[serde(skip)]
+    pub(super) fresh: usize,
+}
+
+/// A message handed out.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    pub(crate) receipt: Receipt,
+    pub(crate) message: Message,
+}
+
+/// What a deletion did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    Deleted,
+    /// The message is not here (any more). SQS calls that a success.
+    Gone,
+    /// The handle is not the latest; SQS calls that a success as well.
+    Stale,
+}
+
+/// Why a visibility was not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotChanged {
+    Gone,
+    Stale,
+    NotInFlight,
+    TooLong,
+}
+
+/// What expiring a receipt did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    MadeVisible,
+    AlreadyVisible,
+    Superseded,
+    Gone,
+}
+
+impl Queue {
+    pub(super) fn new(
+        number: u64,
+        name: &str,
+        settings: Settings,
+        tags: BTreeMap<String, String>,
+        now: Moment,
+    ) -> Self {
+        Self {
+            number,
+            name: name.into(),
+            created: now,
+            modified: now,
+            settings,
+            tags,
+            purged: None,
+            tally: Tally::default(),
+            messages: BTreeMap::new(),
+            next_message: 1,
+            next_ticket: 1,
+            visible: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            ages: BTreeSet::new(),
+            in_flight: 0,
+            fresh: 0,
+        }
+    }
+
+    /// Rebuilds the indices of a queue that was read from a journal.
+    pub(super) fn index(&mut self) {
+        for (&key, message) in &self.messages {
+            self.ages.insert((message.sent, key));
+            match message.standing {
+                Standing::Visible(ticket) => {
+                    self.visible.insert(ticket, key);
+                }
+                Standing::Delayed(until) => {
+                    self.timers.insert((until, key));
+                }
+                Standing::InFlight(until) => {
+                    self.timers.insert((until, key));
+                    self.in_flight += 1;
+                }
+            }
+        }
+    }
+
+    /// How many messages stand where.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            visible: self.visible.len() as u64,
+            in_flight: self.in_flight as u64,
+            delayed: (self.timers.len() - self.in_flight) as u64,
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// When the next message comes on show by itself.
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// Lets time pass: delays and visibilities end, old messages are dropped.
+    pub(super) fn advance(&mut self, now: Moment, log: &mut DeliveryLog) {
+        while let Some(&(due, key)) = self.timers.first() {
+            if due > now {
+                break;
+            }
+            let delayed = self
+                .messages
+                .get(&key)
+                .is_some_and(|message| matches!(message.standing, Standing::Delayed(_)));
+            let event = if delayed {
+                Event::DelayEnded
+            } else {
+                Event::VisibilityEnded
+            };
+            self.write(log, key, due, event);
+            self.show(key);
+        }
+        let retention = self.settings.retention();
+        while let Some(&(sent, key)) = self.ages.first() {
+            if sent.plus(retention) > now {
+                break;
+            }
+            self.write(log, key, now, Event::RetentionEnded);
+            self.take(key);
+            self.tally.expired += 1;
+        }
+    }
+
+    /// Takes a new message in.
+    pub(super) fn send(
+        &mut self,
+        id: Uuid,
+        content: Arc<Content>,
+        delay: Option<u32>,
+        now: Moment,
+        log: &mut DeliveryLog,
+    ) {
+        let delay = delay.unwrap_or(self.settings.delay);
+        let key = self.insert(Message::new(id, content, now));
+        if delay > 0 {
+            let until = now.plus(Duration::from_secs(u64::from(delay)));
+            self.hide(key, Standing::Delayed(until));
+        } else {
+            self.show(key);
+        }
+        self.tally.sent += 1;
+        self.write(log, key, now, Event::Sent);
+    }
+
+    /// Takes a message in that was taken out of another queue.
+    pub(super) fn adopt(&mut self, mut message: Message) {
+        message.receives_before = message.receives;
+        message.twice = false;
+        message.doubled = false;
+        message.revives = false;
+        let key = self.insert(message);
+        self.show(key);
+        self.tally.moved_in += 1;
+    }
+
+    /// Hands out up to `max` messages. Those received `limit` times already come
+    /// back separately, taken out: they are dead letters.
+    pub(super) fn receive(
+        &mut self,
+        max: usize,
+        visibility: Option<u32>,
+        limit: Option<u32>,
+        now: Moment,
+        log: &mut DeliveryLog,
+    ) -> (Vec<Delivery>, Vec<Message>) {
+        let hidden = Duration::from_secs(u64::from(visibility.unwrap_or(self.settings.visibility)));
+        let mut deliveries = Vec::new();
+        let mut dead = Vec::new();
+        let mut on_show_again = Vec::new();
+        while deliveries.len() < max {
+            let Some((&ticket, &key)) = self.visible.first_key_value() else {
+                break;
+            };
+            let Some(message) = self.messages.get_mut(&key) else {
+                self.visible.remove(&ticket);
+                continue;
+            };
+            if limit.is_some_and(|limit| message.receives_here() >= limit) {
+                self.write(log, key, now, Event::DeadLettered);
+                dead.extend(self.take(key));
+                self.tally.dead_lettered += 1;
+                continue;
+            }
+            message.receives += 1;
+            message.first_received.get_or_insert(now);
+            message.taken = now;
+            if !message.doubled {
+                message.oldest_good = message.receives;
+            }
+            message.doubled = message.twice;
+            if message.twice || hidden.is_zero() {
+                message.twice = false;
+                on_show_again.push(key);
+                self.visible.remove(&ticket);
+            } else {
+                self.hide(key, Standing::InFlight(now.plus(hidden)));
+            }
+            self.tally.received += 1;
+            if let Some(message) = self.messages.get(&key) {
+                let receipt = Receipt {
+                    queue: self.number,
+                    message: key,
+                    receive: message.receives,
+                };
+                deliveries.push(Delivery {
+                    receipt,
+                    message: message.clone(),
+                });
+                self.write(log, key, now, Event::Delivered(receipt));
+            }
+        }
+        // Only now, so that one receive never holds a message twice.
+        for key in on_show_again {
+            self.show(key);
+        }
+        (deliveries, dead)
+    }
+
+    /// Deletes a message by one of its handles.
+    pub(super) fn delete(
+        &mut self,
+        receipt: Receipt,
+        stale_deletes: bool,
+        now: Moment,
+        log: &mut DeliveryLog,
+    ) -> Deletion {
+        let key = receipt.message;
+        let Some(message) = self.messages.get_mut(&key) else {
+            return Deletion::Gone;
+        };
+        if receipt.receive < message.oldest_good && !stale_deletes {
+            self.write(log, key, now, Event::StaleDelete);
+            return Deletion::Stale;
+        }
+        if message.revives {
+            message.revives = false;
+            self.write(log, key, now, Event::Revived);
+            self.show(key);
+            return Deletion::Deleted;
+        }
+        self.write(log, key, now, Event::Deleted);
+        self.take(key);
+        self.tally.deleted += 1;
+        Deletion::Deleted
+    }
+
+    /// Hides a message for this long from now, or shows it.
+    pub(super) fn change_visibility(
+        &mut self,
+        receipt: Receipt,
+        seconds: u32,
+        now: Moment,
+        log: &mut DeliveryLog,
+    ) -> Result<(), NotChanged> {
+        let key = receipt.message;
+        let message = self.messages.get(&key).ok_or(NotChanged::Gone)?;
+        if receipt.receive < message.oldest_good {
+            return Err(NotChanged::Stale);
+        }
+        if !matches!(message.standing, Standing::InFlight(_)) {
+            return Err(NotChanged::NotInFlight);
+        }
+        let until = now.plus(Duration::from_secs(u64::from(seconds)));
+        if until.since(message.taken) > MAX_HIDDEN {
+            return Err(NotChanged::TooLong);
+        }
+        self.write(log, key, now, Event::VisibilityChanged);
+        if seconds == 0 {
+            self.show(key);
+        } else {
+            self.hide(key, Standing::InFlight(until));
+        }
+        Ok(())
+    }
+
+    /// Does at once what the end of a visibility would have done.
+    pub(super) fn expire(
+        &mut self,
+        receipt: Receipt,
+        now: Moment,
+        log: &mut DeliveryLog,
+    ) -> Expiry {
+        let key = receipt.message;
+        let Some(message) = self.messages.get(&key) else {
+            return Expiry::Gone;
+        };
+        if receipt.receive != message.receives {
+            return Expiry::Superseded;
+        }
+        if !matches!(message.standing, Standing::InFlight(_)) {
+            return Expiry::AlreadyVisible;
+        }
+        self.write(log, key, now, Event::ReceiptExpired);
+        self.show(key);
+        Expiry::MadeVisible
+    }
+
+    /// Arranges that a message is delivered once more than its handles account
+    /// for: now, or after its deletion. False when it is not here.
+    pub(super) fn duplicate(
+        &mut self,
+        id: Uuid,
+        after_delete: bool,
+        now: Moment,
+        log: &mut DeliveryLog,
+    ) -> bool {
+        let Some((&key, message)) = self
+            .messages
+            .iter_mut()
+            .find(|(_, message)| message.id == id)
+        else {
+            return false;
+        };
+        if after_delete {
+            message.revives = true;
+        } else if matches!(message.standing, Standing::InFlight(_)) {
+            message.doubled = true;
+            self.show(key);
+        } else {
+            message.twice = true;
+        }
+        self.write(log, key, now, Event::DuplicateAsked);
+        true
+    }
+
+    /// Drops every message.
+    pub(super) fn purge(&mut self, now: Moment, log: &mut DeliveryLog) {
+        let keys: Vec<u64> = self.messages.keys().copied().collect();
+        for key in keys {
+            self.write(log, key, now, Event::Purged);
+            self.take(key);
+            self.tally.purged += 1;
+        }
+        self.purged = Some(now);
+    }
+
+    /// The message that would be received next.
+    pub(super) fn front(&self) -> Option<&Message> {
+        let (_, key) = self.visible.first_key_value()?;
+        self.messages.get(key)
+    }
+
+    /// Takes that message out, for another queue.
+    pub(super) fn take_front(&mut self, now: Moment, log: &mut DeliveryLog) -> Option<Message> {
+        let (_, &key) = self.visible.first_key_value()?;
+        self.write(log, key, now, Event::Moved);
+        self.tally.moved_out += 1;
+        self.take(key)
+    }
+
+    fn insert(&mut self, mut message: Message) -> u64 {
+        let key = self.next_message;
+        self.next_message += 1;
+        self.ages.insert((message.sent, key));
+        // A place at the end, until the caller gives it its real standing.
+        message.standing = Standing::Visible(self.next_ticket);
+        self.messages.insert(key, message);
+        key
+    }
+
+    fn take(&mut self, key: u64) -> Option<Message> {
+        self.lift(key);
+        let message = self.messages.remove(&key)?;
+        self.ages.remove(&(message.sent, key));
+        Some(message)
+    }
+
+    /// Removes a message from the index of its standing.
+    fn lift(&mut self, key: u64) {
+        match self.messages.get(&key).map(|message| message.standing) {
+            Some(Standing::Visible(ticket)) => {
+                self.visible.remove(&ticket);
+            }
+            Some(Standing::Delayed(until)) => {
+                self.timers.remove(&(until, key));
+            }
+            Some(Standing::InFlight(until)) => {
+                let was_indexed = self.timers.remove(&(until, key));
+                self.in_flight -= usize::from(was_indexed);
+            }
+            None => {}
+        }
+    }
+
+    /// Puts a message at the end of those on show.
+    fn show(&mut self, key: u64) {
+        self.lift(key);
+        if let Some(message) = self.messages.get_mut(&key) {
+            let ticket = self.next_ticket;
+            self.next_ticket += 1;
+            message.standing = Standing::Visible(ticket);
+            self.visible.insert(ticket, key);
+            self.fresh += 1;
+        }
+    }
+
+    fn hide(&mut self, key: u64, standing: Standing) {
+        self.lift(key);
+        let (Standing::Delayed(until) | Standing::InFlight(until)) = standing else {
+            return;
+        };
+        if let Some(message) = self.messages.get_mut(&key) {
+            message.standing = standing;
+            self.timers.insert((until, key));
+            if matches!(standing, Standing::InFlight(_)) {
+                self.in_flight += 1;
+            }
+        }
+    }
+
+    fn write(&self, log: &mut DeliveryLog, key: u64, at: Moment, event: Event) {
+        if let Some(message) = self.messages.get(&key) {
+            log.write(at, &self.name, message.id, message.receives, event);
+        }
+    }
+}
+
+/// Serde's own support of shared strings is a feature that nothing else needs.
+mod shared_name {
+    use super::{Arc, Deserialize};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(name: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(name)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
+}
