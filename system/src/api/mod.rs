@@ -1,0 +1,79 @@
+//! The API: takes submissions, answers for the state of jobs.
+
+mod canonical;
+mod status;
+mod submit;
+
+use axum::Json;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::json;
+
+use crate::store::{Store, StoreError};
+use crate::{config, shutdown};
+
+/// Why the API ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// The address is taken, or the signal handlers could not be installed.
+    #[error("cannot serve on {0}")]
+    Serve(std::net::SocketAddr, #[source] std::io::Error),
+    /// The database could not be reached.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Serves until SIGTERM; requests in hand are answered first.
+pub(crate) async fn run(settings: config::Api) -> Result<(), ApiError> {
+    let cannot = |error| ApiError::Serve(settings.listen, error);
+    let requested = shutdown::requested().map_err(cannot)?;
+    let store = Store::connect(&settings.database, "api", settings.database_connections).await?;
+    let router = Router::new()
+        .route("/healthz", get(health))
+        .route("/outbox", get(backlog))
+        .route("/jobs", post(submit::submit))
+        .route("/jobs/{job}", get(status::status))
+        .with_state(store);
+    let listener = tokio::net::TcpListener::bind(settings.listen)
+        .await
+        .map_err(cannot)?;
+    axum::serve(listener, router)
+        .with_graceful_shutdown(requested)
+        .await
+        .map_err(cannot)
+}
+
+async fn health(State(store): State<Store>) -> Result<&'static str, Unavailable> {
+    store.answers().await?;
+    Ok("well\n")
+}
+
+async fn backlog(State(store): State<Store>) -> Result<Response, Unavailable> {
+    Ok(Json(store.backlog().await?).into_response())
+}
+
+/// The database could not say. Nothing was promised; the same request may be sent again.
+struct Unavailable(StoreError);
+
+impl From<StoreError> for Unavailable {
+    fn from(error: StoreError) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Unavailable {
+    fn into_response(self) -> Response {
+        tracing::error!("{}", crate::text(self.0));
+        problem(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the database did not answer; send the same request again",
+        )
+    }
+}
+
+fn problem(status: StatusCode, error: &str) -> Response {
+    (status, Json(json!({ "error": error }))).into_response()
+}

@@ -1,0 +1,208 @@
+//! Every setting of every role: an environment variable with a documented default.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use crate::duration;
+
+/// The database that all roles share.
+#[derive(Args, Clone)]
+pub(crate) struct Database {
+    /// `PostgreSQL` connection URL.
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub(crate) database_url: String,
+    /// How long one statement, or the wait for a connection, may take.
+    #[arg(long, env = "DATABASE_TIMEOUT", default_value = "5s", value_parser = duration::parse)]
+    pub(crate) database_timeout: Duration,
+}
+
+/// The queue that publisher and worker share.
+#[derive(Args, Clone)]
+pub(crate) struct Queue {
+    /// Where SQS answers, over plain HTTP.
+    #[arg(long, env = "QUEUE_ENDPOINT")]
+    pub(crate) queue_endpoint: String,
+    /// The URL of the queue with the jobs.
+    #[arg(long, env = "QUEUE_URL")]
+    pub(crate) queue_url: String,
+    /// The region that requests are signed for.
+    #[arg(long, env = "AWS_REGION", default_value = "us-east-1")]
+    pub(crate) region: String,
+    /// The access key that requests are signed with.
+    #[arg(
+        long,
+        env = "AWS_ACCESS_KEY_ID",
+        default_value = "local",
+        hide_env_values = true
+    )]
+    pub(crate) access_key_id: String,
+    /// Its secret.
+    #[arg(
+        long,
+        env = "AWS_SECRET_ACCESS_KEY",
+        default_value = "local",
+        hide_env_values = true
+    )]
+    pub(crate) secret_access_key: String,
+    /// How long one call may take, beyond the wait of a long poll.
+    #[arg(long, env = "QUEUE_TIMEOUT", default_value = "5s", value_parser = duration::parse)]
+    pub(crate) queue_timeout: Duration,
+}
+
+/// `api`.
+#[derive(Args)]
+pub(crate) struct Api {
+    #[command(flatten)]
+    pub(crate) database: Database,
+    /// The address to listen on.
+    #[arg(long, env = "LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// How many database connections it may hold.
+    #[arg(long, env = "DATABASE_CONNECTIONS", default_value_t = 8)]
+    pub(crate) database_connections: u32,
+}
+
+/// `publisher`.
+#[derive(Args)]
+pub(crate) struct Publisher {
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) queue: Queue,
+    /// How often the outbox is read while it is empty.
+    #[arg(long, env = "POLL_INTERVAL", default_value = "200ms", value_parser = duration::parse)]
+    pub(crate) poll_interval: Duration,
+    /// How many rows are sent in one call, 1 to 10.
+    #[arg(long, env = "PUBLISH_BATCH", default_value_t = 1,
+          value_parser = clap::value_parser!(u8).range(1..=10))]
+    pub(crate) batch: u8,
+    /// The first wait after a send failed for a passing reason; it doubles up to a minute.
+    #[arg(long, env = "PUBLISH_BACKOFF", default_value = "500ms", value_parser = duration::parse)]
+    pub(crate) backoff: Duration,
+}
+
+/// `worker`.
+#[derive(Args, Clone)]
+pub(crate) struct Worker {
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) queue: Queue,
+    /// Where documents are read: `GET {url}/documents/{reference}`.
+    #[arg(long, env = "DOCUMENT_STORE_URL")]
+    pub(crate) document_store_url: String,
+    /// How long reading one document may take.
+    #[arg(long, env = "DOCUMENT_TIMEOUT", default_value = "10s", value_parser = duration::parse)]
+    pub(crate) document_timeout: Duration,
+    /// The outside service that is notified: `POST {url}/notifications`.
+    #[arg(long, env = "OUTSIDE_URL")]
+    pub(crate) outside_url: String,
+    /// How long the outside service may take to answer before the outcome is unknown.
+    #[arg(long, env = "OUTSIDE_TIMEOUT", default_value = "10s", value_parser = duration::parse)]
+    pub(crate) outside_timeout: Duration,
+    /// Status codes by which the outside service says that it performed nothing.
+    #[arg(
+        long,
+        env = "OUTSIDE_NOT_PERFORMED",
+        default_value = "429,503",
+        value_delimiter = ','
+    )]
+    pub(crate) outside_not_performed: Vec<u16>,
+    /// Failed attempts of a job before it is quarantined.
+    #[arg(long, env = "ATTEMPT_LIMIT", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attempt_limit: u32,
+    /// How many messages are in hand at once.
+    #[arg(long, env = "CONCURRENCY", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) concurrency: u32,
+    /// How long a received message stays invisible; extended while the job works.
+    #[arg(long, env = "VISIBILITY_TIMEOUT", default_value = "30s", value_parser = duration::parse)]
+    pub(crate) visibility_timeout: Duration,
+    /// How long one receive waits for a message, at most `20s`.
+    #[arg(long, env = "WAIT_TIME", default_value = "20s", value_parser = duration::parse)]
+    pub(crate) wait_time: Duration,
+    /// The first back-off after a failure; it doubles with every further one, up to 15
+    /// minutes. SQS counts whole seconds.
+    #[arg(long, env = "RETRY_BACKOFF", default_value = "10s", value_parser = duration::parse)]
+    pub(crate) retry_backoff: Duration,
+    /// How long reading and extracting may take before the attempt is `timed out`.
+    #[arg(long, env = "JOB_DEADLINE", default_value = "5m", value_parser = duration::parse)]
+    pub(crate) job_deadline: Duration,
+    /// How long this process counts as alive after its last sign, in database time.
+    #[arg(long, env = "LEASE", default_value = "15s", value_parser = duration::parse)]
+    pub(crate) lease: Duration,
+    /// How long work in hand may go on after SIGTERM.
+    #[arg(long, env = "GRACE", default_value = "20s", value_parser = duration::parse)]
+    pub(crate) grace: Duration,
+}
+
+/// `operator`.
+#[derive(Args)]
+pub(crate) struct Operator {
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(subcommand)]
+    pub(crate) command: OperatorCommand,
+}
+
+/// What a person can do. A subject is a job id, or the `MessageId` of a message that
+/// names no job.
+#[derive(Subcommand)]
+pub(crate) enum OperatorCommand {
+    /// Lists what is in quarantine.
+    List {
+        /// One JSON array instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows one record with its attempts, content and evidence.
+    Show {
+        /// Job id or `MessageId`.
+        subject: String,
+        /// One JSON object; the content is base64, byte for byte.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Records the cause that was found. A replay needs one.
+    Cause {
+        /// Job id.
+        subject: String,
+        /// What was found.
+        cause: String,
+    },
+    /// Records what the outside service was found to have done.
+    Resolve {
+        /// Job id.
+        subject: String,
+        /// `done` completes the job without another write; `not-done` permits a replay.
+        #[arg(value_enum)]
+        resolution: Resolution,
+        /// What was checked, and where.
+        #[arg(long, default_value = "")]
+        checked: String,
+    },
+    /// Sends the job again, with a fresh count. The history stays.
+    Replay {
+        /// Job id.
+        subject: String,
+    },
+    /// How far behind the outbox is.
+    Outbox {
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What an operator found in the outside service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Resolution {
+    /// The write was performed.
+    Done,
+    /// The write was not performed.
+    #[value(alias = "not done", alias = "not_done")]
+    NotDone,
+}

@@ -1,0 +1,175 @@
+//! One row and one advisory lock per worker process: the proof that it lives.
+
+use std::time::Duration;
+
+use sqlx::postgres::types::PgInterval;
+use sqlx::{ConnectOptions, Connection, PgConnection};
+use uuid::Uuid;
+
+use super::{Purpose, Store, StoreError};
+
+/// The first half of every incarnation's lock; `lock_is_held` names it too.
+const LOCKS: i32 = 7301;
+
+/// A worker process in the database: its row, and the connection that holds its lock.
+/// The lock is gone milliseconds after the process is.
+pub(crate) struct Session {
+    pub(crate) incarnation: Uuid,
+    number: i32,
+    connection: PgConnection,
+    store: Store,
+}
+
+/// What a sign of life found out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Beat {
+    /// All is well.
+    Held,
+    /// Somebody had judged this process dead; what was charged for it has been taken back.
+    Reversed,
+}
+
+impl Store {
+    /// Begins an incarnation whose signs of life hold for `lease` each.
+    pub(crate) async fn open_session(&self, lease: Duration) -> Result<Session, StoreError> {
+        let incarnation = Uuid::now_v7();
+        self.limit(async {
+            let mut connection = self.options.connect().await?;
+            let number: i32 = sqlx::query_scalar(
+                "insert into incarnations (id, host, pid, lease, lease_until)
+                 values ($1, $2, $3, $4, clock_timestamp() + $4) returning number",
+            )
+            .bind(incarnation)
+            .bind(std::env::var("HOSTNAME").unwrap_or_default())
+            .bind(std::process::id().cast_signed())
+            .bind(interval(lease))
+            .fetch_one(&mut connection)
+            .await?;
+            lock(&mut connection, number).await?;
+            Ok(Session {
+                incarnation,
+                number,
+                connection,
+                store: self.clone(),
+            })
+        })
+        .await
+        .to("begin an incarnation")
+    }
+
+    /// Makes the request to stop durable: a death from here on is nobody's fault.
+    pub(crate) async fn stop_requested(&self, incarnation: Uuid) -> Result<(), StoreError> {
+        self.mark("stop_requested_at", incarnation).await
+    }
+
+    /// The incarnation has nothing in hand and will take nothing.
+    pub(crate) async fn incarnation_ended(&self, incarnation: Uuid) -> Result<(), StoreError> {
+        self.mark("ended_at", incarnation).await
+    }
+
+    async fn mark(&self, what: &'static str, incarnation: Uuid) -> Result<(), StoreError> {
+        let statement = match what {
+            "ended_at" => "update incarnations set ended_at = clock_timestamp() where id = $1",
+            _ => "update incarnations set stop_requested_at = clock_timestamp() where id = $1",
+        };
+        self.limit(async {
+            sqlx::query(statement)
+                .bind(incarnation)
+                .execute(&self.pool)
+                .await
+        })
+        .await
+        .map(|_| ())
+        .to("record the end of an incarnation")
+    }
+}
+
+impl Session {
+    /// Gives a sign of life. A judgement passed in between is reversed in the same
+    /// transaction: the owner of the attempts was alive after all.
+    pub(crate) async fn beat(&mut self) -> Result<Beat, StoreError> {
+        let Self {
+            incarnation,
+            connection,
+            store,
+            ..
+        } = self;
+        store
+            .limit(beat(connection, *incarnation))
+            .await
+            .to("renew the lease")
+    }
+
+    /// Takes the lock again on a new connection after the old one was lost.
+    pub(crate) async fn reconnect(&mut self) -> Result<Beat, StoreError> {
+        let Self {
+            incarnation,
+            number,
+            connection,
+            store,
+        } = self;
+        store
+            .limit(async {
+                let mut fresh = store.options.connect().await?;
+                lock(&mut fresh, *number).await?;
+                sqlx::query(
+                    "update incarnations set connected_at = clock_timestamp() where id = $1",
+                )
+                .bind(*incarnation)
+                .execute(&mut fresh)
+                .await?;
+                let outcome = beat(&mut fresh, *incarnation).await?;
+                *connection = fresh;
+                Ok(outcome)
+            })
+            .await
+            .to("report back")
+    }
+}
+
+async fn lock(connection: &mut PgConnection, number: i32) -> Result<(), sqlx::Error> {
+    // The server may not have seen the end of the lost connection yet: wait for it.
+    sqlx::query("select pg_advisory_lock($1, $2)")
+        .bind(LOCKS)
+        .bind(number)
+        .execute(connection)
+        .await
+        .map(|_| ())
+}
+
+async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let judged: bool = sqlx::query_scalar(
+        "with before as (select judged_dead_at from incarnations where id = $1 for update)
+         update incarnations i
+         set beat_at = clock_timestamp(), lease_until = clock_timestamp() + lease,
+             connected_at = case when lease_until <= clock_timestamp()
+                                 then clock_timestamp() else connected_at end,
+             judged_dead_at = null, in_hand_at_death = null
+         from before where i.id = $1
+         returning before.judged_dead_at is not null",
+    )
+    .bind(incarnation)
+    .fetch_one(&mut *transaction)
+    .await?;
+    if judged {
+        sqlx::query(
+            "update attempts set counted = false, state = 'unattributed',
+                 reason = 'the charge was reversed: its owner reported back'
+             where incarnation = $1 and state = 'died'",
+        )
+        .bind(incarnation)
+        .execute(&mut *transaction)
+        .await?;
+    }
+    transaction.commit().await?;
+    Ok(if judged { Beat::Reversed } else { Beat::Held })
+}
+
+fn interval(duration: Duration) -> PgInterval {
+    PgInterval {
+        months: 0,
+        days: 0,
+        microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+    }
+}

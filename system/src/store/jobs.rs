@@ -1,0 +1,108 @@
+//! Submission and state of jobs.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Purpose, Store, StoreError};
+
+/// What became of a submission.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    /// A new job, with its outbox row.
+    New(Uuid),
+    /// The job that the same request made before.
+    Same(Uuid),
+    /// The key belongs to a request with another meaning.
+    Other,
+}
+
+/// What a client may know of its job.
+#[derive(sqlx::FromRow)]
+pub(crate) struct Status {
+    pub(crate) state: String,
+    pub(crate) label: Option<String>,
+    pub(crate) text: Option<String>,
+    pub(crate) metadata: Option<Value>,
+}
+
+impl Store {
+    /// Records a job and "enqueue this job" in one transaction, or finds the job that this
+    /// key made before. A loser of a race waits on the key's index for the winner.
+    pub(crate) async fn submit(
+        &self,
+        key: &str,
+        hash: &[u8],
+        document: &str,
+        metadata: Option<&Value>,
+    ) -> Result<Submitted, StoreError> {
+        self.limit(async {
+            if let Some(known) = self.submitted(key, hash).await? {
+                return Ok(known);
+            }
+            let job = Uuid::now_v7();
+            let mut transaction = self.pool.begin().await?;
+            let inserted = sqlx::query(
+                "insert into jobs (id, request_key, request_hash, document, metadata)
+                 values ($1, $2, $3, $4, $5) on conflict (request_key) do nothing",
+            )
+            .bind(job)
+            .bind(key)
+            .bind(hash)
+            .bind(document)
+            .bind(metadata)
+            .execute(&mut *transaction)
+            .await?;
+            if inserted.rows_affected() == 0 {
+                transaction.rollback().await?;
+                return self
+                    .submitted(key, hash)
+                    .await?
+                    .ok_or(sqlx::Error::RowNotFound);
+            }
+            sqlx::query("insert into outbox (job_id, body) values ($1, $2)")
+                .bind(job)
+                .bind(message_body(job))
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await?;
+            Ok(Submitted::New(job))
+        })
+        .await
+        .to("record the job")
+    }
+
+    async fn submitted(&self, key: &str, hash: &[u8]) -> Result<Option<Submitted>, sqlx::Error> {
+        let row: Option<(Uuid, Vec<u8>)> =
+            sqlx::query_as("select id, request_hash from jobs where request_key = $1")
+                .bind(key)
+                .fetch_optional(&self.pool)
+                .await?;
+        Ok(row.map(|(job, known)| {
+            if known == hash {
+                Submitted::Same(job)
+            } else {
+                Submitted::Other
+            }
+        }))
+    }
+
+    /// The state of a job as it is now.
+    pub(crate) async fn status(&self, job: Uuid) -> Result<Option<Status>, StoreError> {
+        self.limit(async {
+            sqlx::query_as(
+                "select j.state, j.label, r.text, j.metadata
+                 from jobs j left join results r on r.job_id = j.id where j.id = $1",
+            )
+            .bind(job)
+            .fetch_optional(&self.pool)
+            .await
+        })
+        .await
+        .to("read the job")
+    }
+}
+
+/// What the queue carries: the job's id and nothing else.
+pub(super) fn message_body(job: Uuid) -> String {
+    json!({ "job_id": job }).to_string()
+}

@@ -1,0 +1,140 @@
+//! The outbox: what is to be sent, and what became of it.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgConnection;
+use sqlx::{Postgres, Transaction};
+
+use super::{Purpose, Store, StoreError};
+
+/// Refusals after which a row counts as one that can never be sent.
+pub(crate) const REFUSALS: i32 = 3;
+
+/// A row to send.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(crate) struct Entry {
+    pub(crate) id: i64,
+    pub(crate) body: String,
+    pub(crate) refusals: i32,
+    pub(crate) failures: i32,
+}
+
+/// How far behind the outbox is.
+#[derive(Debug, serde::Serialize, sqlx::FromRow)]
+pub(crate) struct Backlog {
+    pub(crate) unsent: i64,
+    pub(crate) oldest_unsent_seconds: Option<f64>,
+    pub(crate) unsendable: i64,
+}
+
+/// Rows that this publisher alone holds. They are freed when it ends, however it ends.
+pub(crate) struct Claim {
+    transaction: Transaction<'static, Postgres>,
+}
+
+impl Store {
+    /// Takes up to `batch` unsent rows that are due, skipping what another publisher holds.
+    pub(crate) async fn claim_unsent(
+        &self,
+        batch: u8,
+    ) -> Result<Option<(Claim, Vec<Entry>)>, StoreError> {
+        self.limit(async {
+            let mut transaction = self.pool.begin().await?;
+            let entries: Vec<Entry> = sqlx::query_as(
+                "select id, body, refusals, failures from outbox
+                 where state = 'unsent' and next_try_at <= now()
+                 order by next_try_at, id limit $1 for update skip locked",
+            )
+            .bind(i64::from(batch))
+            .fetch_all(&mut *transaction)
+            .await?;
+            if entries.is_empty() {
+                transaction.rollback().await?;
+                return Ok(None);
+            }
+            Ok(Some((Claim { transaction }, entries)))
+        })
+        .await
+        .to("read the outbox")
+    }
+
+    /// How many rows wait, since when, and how many never will be sent.
+    pub(crate) async fn backlog(&self) -> Result<Backlog, StoreError> {
+        self.limit(async {
+            sqlx::query_as(
+                "select count(*) filter (where state = 'unsent') as unsent,
+                        extract(epoch from now() - min(created_at) filter (where state = 'unsent'))::float8
+                            as oldest_unsent_seconds,
+                        count(*) filter (where state = 'unsendable') as unsendable
+                 from outbox",
+            )
+            .fetch_one(&self.pool)
+            .await
+        })
+        .await
+        .to("measure the outbox")
+    }
+}
+
+impl Claim {
+    fn connection(&mut self) -> &mut PgConnection {
+        &mut self.transaction
+    }
+
+    /// The queue accepted this row as `message_id`.
+    pub(crate) async fn delivered(&mut self, id: i64, message_id: &str) -> Result<(), StoreError> {
+        sqlx::query(
+            "update outbox set state = 'delivered', message_id = $2, settled_at = now(), last_error = null
+             where id = $1",
+        )
+        .bind(id)
+        .bind(message_id)
+        .execute(self.connection())
+        .await
+        .map(|_| ())
+        .to("mark an outbox row as delivered")
+    }
+
+    /// The queue refused the row itself. It is tried again at once, three times in all.
+    pub(crate) async fn refused(&mut self, id: i64, why: &str) -> Result<(), StoreError> {
+        sqlx::query(
+            "update outbox set refusals = refusals + 1, last_error = $2,
+                 state = case when refusals + 1 >= $3 then 'unsendable' else 'unsent' end,
+                 settled_at = case when refusals + 1 >= $3 then now() end
+             where id = $1",
+        )
+        .bind(id)
+        .bind(why)
+        .bind(REFUSALS)
+        .execute(self.connection())
+        .await
+        .map(|_| ())
+        .to("record a refused outbox row")
+    }
+
+    /// Sending failed for a passing reason, or its answer was lost.
+    pub(crate) async fn failed(
+        &mut self,
+        id: i64,
+        why: &str,
+        wait: Duration,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "update outbox set failures = failures + 1, last_error = $2,
+                 next_try_at = now() + make_interval(secs => $3)
+             where id = $1",
+        )
+        .bind(id)
+        .bind(why)
+        .bind(wait.as_secs_f64())
+        .execute(self.connection())
+        .await
+        .map(|_| ())
+        .to("postpone an outbox row")
+    }
+
+    /// Makes what was recorded durable and frees the rows.
+    pub(crate) async fn settle(self) -> Result<(), StoreError> {
+        self.transaction.commit().await.to("settle outbox rows")
+    }
+}

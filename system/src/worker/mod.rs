@@ -1,0 +1,96 @@
+//! The worker: records every receive before anything else happens, works, commits,
+//! deletes.
+//!
+//! ```text
+//! receive ─► record ─► decode ─► decide ─┬─► start ─► read ─► extract ─► outside write ─► commit ─► delete
+//!                                        ├─► duplicate ─► delete
+//!                                        ├─► owner alive ─► leave alone
+//!                                        └─► hand over ─► quarantine ─► delete
+//! ```
+//!
+//! `receiving` takes messages and gives them to tasks, `handling` carries one message
+//! through the picture above, `working` is the line at its top.
+
+mod handling;
+mod receiving;
+mod session;
+mod visibility;
+mod working;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::checkpoint::Checkpoint;
+use crate::documents::DocumentStore;
+use crate::outside::Outside;
+use crate::queue::Queue;
+use crate::store::{Store, StoreError};
+use crate::{config, shutdown};
+
+use session::Keeper;
+
+/// Why a worker ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkerError {
+    /// The signal handlers could not be installed.
+    #[error("cannot listen for signals")]
+    Signals(#[from] std::io::Error),
+    /// A setting makes no sense.
+    #[error("a setting makes no sense: {0}")]
+    Setting(String),
+    /// The database refuses what only a person can mend.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The handling of a message panicked.
+    #[error("the handling of a message panicked")]
+    Panicked(#[from] tokio::task::JoinError),
+}
+
+/// All that handling a message needs.
+struct Worker {
+    settings: config::Worker,
+    store: Store,
+    queue: Queue,
+    documents: DocumentStore,
+    outside: Outside,
+    checkpoint: Checkpoint,
+    keeper: Keeper,
+    /// Cancelled at the end of the grace: what can be given back is given back.
+    grace_over: CancellationToken,
+}
+
+/// Runs until SIGTERM.
+pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
+    let requested = shutdown::requested()?;
+    let documents = DocumentStore::new(&settings.document_store_url, settings.document_timeout)
+        .map_err(WorkerError::Setting)?;
+    let outside = Outside::new(
+        &settings.outside_url,
+        settings.outside_timeout,
+        &settings.outside_not_performed,
+    )
+    .map_err(WorkerError::Setting)?;
+    let checkpoint =
+        Checkpoint::from_environment().map_err(|error| WorkerError::Setting(crate::text(error)))?;
+    let store = Store::connect(
+        &settings.database,
+        "worker",
+        settings.concurrency.saturating_add(1),
+    )
+    .await?;
+    let session = store.open_session(settings.lease).await?;
+    let keeper = Keeper::start(session, settings.lease);
+    tracing::info!(incarnation = %keeper.incarnation, "receiving");
+    let worker = Arc::new(Worker {
+        queue: Queue::new(&settings.queue),
+        store,
+        documents,
+        outside,
+        checkpoint,
+        keeper,
+        grace_over: CancellationToken::new(),
+        settings,
+    });
+    receiving::run(worker, requested).await
+}

@@ -1,0 +1,165 @@
+//! Takes messages while there is room, hands each to a task, drains at SIGTERM.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{Worker, WorkerError};
+use crate::queue::{Delivery, QueueError};
+use crate::store::StoreError;
+use crate::store::attempts::{AttemptKey, Received};
+
+/// How long to wait after the queue refused a receive.
+const PAUSE: Duration = Duration::from_secs(1);
+
+type Tasks = JoinSet<Result<(), StoreError>>;
+type Receiving = Pin<Box<dyn Future<Output = Result<Vec<Delivery>, QueueError>> + Send>>;
+
+/// Receives until `requested` completes, then lets what is in hand finish.
+pub(super) async fn run(
+    worker: Arc<Worker>,
+    requested: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), WorkerError> {
+    let stop = CancellationToken::new();
+    tokio::spawn({
+        let (worker, stop) = (worker.clone(), stop.clone());
+        async move {
+            requested.await;
+            request_stop(&worker).await;
+            stop.cancel();
+        }
+    });
+    let mut tasks = Tasks::new();
+    receive(&worker, &stop, &mut tasks).await?;
+    drain(&worker, &mut tasks).await?;
+    let ended = worker.store.incarnation_ended(worker.keeper.incarnation);
+    if tokio::time::timeout(worker.settings.grace, ended)
+        .await
+        .is_err()
+    {
+        tracing::warn!("the database does not answer; the lease will end by itself");
+    }
+    Ok(())
+}
+
+/// The request is durable before anything else happens: a death from here on is charged
+/// to no message.
+async fn request_stop(worker: &Worker) {
+    let incarnation = worker.keeper.incarnation;
+    let recorded = worker
+        .store
+        .insist(|| worker.store.stop_requested(incarnation));
+    match tokio::time::timeout(worker.settings.grace, recorded).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!("{}", crate::text(error)),
+        Err(_) => tracing::warn!("the database does not answer; stopping without a record of it"),
+    }
+}
+
+/// A receive is never given up while the process wants more: a message that it took from
+/// the queue would be lost until its visibility ends. Only a stop gives it up.
+async fn receive(
+    worker: &Arc<Worker>,
+    stop: &CancellationToken,
+    tasks: &mut Tasks,
+) -> Result<(), WorkerError> {
+    let capacity = worker.settings.concurrency as usize;
+    let mut receiving: Option<Receiving> = None;
+    loop {
+        if receiving.is_none() && tasks.len() < capacity {
+            receiving = Some(start(worker.clone(), capacity - tasks.len()));
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            Some(done) = tasks.join_next(), if !tasks.is_empty() => done??,
+            batch = taken(&mut receiving), if receiving.is_some() => {
+                receiving = None;
+                match batch {
+                    Ok(batch) => begin(worker, batch, tasks).await?,
+                    Err(error) => {
+                        tracing::warn!("{error}");
+                        tokio::select! {
+                            () = stop.cancelled() => {}
+                            () = tokio::time::sleep(PAUSE) => {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn start(worker: Arc<Worker>, free: usize) -> Receiving {
+    Box::pin(async move {
+        let settings = &worker.settings;
+        worker
+            .queue
+            .receive(free, settings.wait_time, settings.visibility_timeout)
+            .await
+    })
+}
+
+async fn taken(receiving: &mut Option<Receiving>) -> Result<Vec<Delivery>, QueueError> {
+    match receiving {
+        Some(receiving) => receiving.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Records the whole batch before any of it is looked at.
+async fn begin(
+    worker: &Arc<Worker>,
+    batch: Vec<Delivery>,
+    tasks: &mut Tasks,
+) -> Result<(), StoreError> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let received: Vec<Received<'_>> = batch
+        .iter()
+        .map(|delivery| Received {
+            delivery: Uuid::now_v7(),
+            message_id: &delivery.message_id,
+            receive_count: delivery.receive_count,
+        })
+        .collect();
+    let incarnation = worker.keeper.incarnation;
+    let numbers = worker
+        .store
+        .insist(|| worker.store.record_attempts(incarnation, &received))
+        .await?;
+    for (delivery, number) in batch.into_iter().zip(numbers) {
+        let attempt = AttemptKey {
+            message_id: delivery.message_id.clone(),
+            number,
+        };
+        let worker = worker.clone();
+        tasks.spawn(async move { worker.handle(delivery, attempt).await });
+    }
+    Ok(())
+}
+
+/// Lets work in hand finish inside the grace, then gives back what has not asked the
+/// outside service yet.
+async fn drain(worker: &Worker, tasks: &mut Tasks) -> Result<(), WorkerError> {
+    let finished = async {
+        while let Some(done) = tasks.join_next().await {
+            done??;
+        }
+        Ok::<(), WorkerError>(())
+    };
+    if let Ok(outcome) = tokio::time::timeout(worker.settings.grace, finished).await {
+        return outcome;
+    }
+    tracing::warn!("the grace is over; releasing what is in hand");
+    worker.grace_over.cancel();
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! A started attempt: read, extract, write outside, commit.
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::Worker;
+use super::handling::Receipt;
+use crate::documents::DocumentError;
+use crate::extract::extract;
+use crate::outside::Answer;
+use crate::store::StoreError;
+use crate::store::attempts::{AttemptKey, Ending, Step};
+use crate::store::outside::Known;
+
+/// What is to be done.
+pub(super) struct Work<'a> {
+    pub(super) job: Uuid,
+    pub(super) attempt: &'a AttemptKey,
+    pub(super) document: &'a str,
+    /// An earlier attempt performed the outside write.
+    pub(super) performed: bool,
+    /// When the attempt has taken too long.
+    pub(super) deadline: Instant,
+}
+
+/// Why an attempt comes to an end before its commit.
+enum Halt {
+    /// It failed, or was ended on request.
+    End(Ending),
+    /// Nobody knows whether the outside service did it.
+    Unknown(String),
+    /// Somebody judged it: it may do nothing more.
+    Superseded,
+}
+
+/// Either the step's yield, or a halt. A database that only a person can mend stays apart.
+type Progress<T> = Result<Result<T, Halt>, StoreError>;
+
+macro_rules! advance {
+    ($progress:expr) => {
+        match $progress? {
+            Ok(value) => value,
+            Err(halt) => return Ok(Err(halt)),
+        }
+    };
+}
+
+impl Worker {
+    /// Carries a started attempt to its end; says what its receipt is worth.
+    pub(super) async fn work(&self, work: &Work<'_>) -> Result<Receipt, StoreError> {
+        let halt = match self.run(work).await? {
+            Ok(()) => return Ok(Receipt::Delete),
+            Err(halt) => halt,
+        };
+        let attempt = work.attempt;
+        match halt {
+            Halt::End(ending) => {
+                tracing::warn!(job = %work.job, "{}: {}", ending.reason, ending.diagnostics);
+                self.store
+                    .insist(|| self.store.end_attempt(attempt, &ending))
+                    .await?;
+                let stopped = ending.state == "stopped";
+                let after = if stopped {
+                    std::time::Duration::ZERO
+                } else {
+                    self.backoff(attempt)
+                };
+                Ok(Receipt::Release(after))
+            }
+            Halt::Unknown(why) => {
+                tracing::warn!(job = %work.job, "outcome unknown: {why}");
+                self.store
+                    .insist(|| self.store.write_unknown(attempt, work.job, &why))
+                    .await?;
+                Ok(Receipt::Release(std::time::Duration::ZERO))
+            }
+            Halt::Superseded => {
+                tracing::warn!(job = %work.job, "superseded");
+                let ending = ending("superseded", false, "another attempt was faster", "");
+                self.store
+                    .insist(|| self.store.end_attempt(attempt, &ending))
+                    .await?;
+                Ok(Receipt::LeaveAlone)
+            }
+        }
+    }
+
+    async fn run(&self, work: &Work<'_>) -> Progress<()> {
+        let text = advance!(self.text_in_time(work).await);
+        if !work.performed {
+            advance!(self.write_outside(work, &text).await);
+        }
+        self.commit(work, &text).await
+    }
+
+    /// The part that may be given up: nothing of it can be seen from outside.
+    async fn text_in_time(&self, work: &Work<'_>) -> Progress<String> {
+        tokio::select! {
+            biased;
+            () = self.grace_over.cancelled() => {
+                Ok(Err(Halt::End(ending("stopped", false, "its owner was asked to stop", ""))))
+            }
+            () = tokio::time::sleep_until(work.deadline) => {
+                Ok(Err(Halt::End(ending("failed", true, "timed out", ""))))
+            }
+            text = self.text(work) => text,
+        }
+    }
+
+    async fn text(&self, work: &Work<'_>) -> Progress<String> {
+        let document = match self.documents.read(work.document).await {
+            Ok(document) => document,
+            Err(error) => {
+                let reason = match error {
+                    DocumentError::Unwell(_) => "dependency: document store",
+                    DocumentError::Refused(_) => "document refused",
+                };
+                return Ok(Err(failed(reason, &error.to_string())));
+            }
+        };
+        advance!(
+            self.step(|| self.store.enter_stage(work.attempt, "processing"))
+                .await
+        );
+        self.checkpoint
+            .reached("processing", work.job, &work.attempt.message_id)
+            .await;
+        let parsed =
+            tokio::task::spawn_blocking(move || extract(&document.media_type, &document.content));
+        Ok(match parsed.await {
+            Ok(Ok(text)) => Ok(text),
+            Ok(Err(error)) => Err(failed("malformed document", &error.to_string())),
+            Err(panic) => Err(failed("parser panicked", &panic.to_string())),
+        })
+    }
+
+    /// Writes to the outside service, once. The intent is durable before the request
+    /// leaves; from then on the attempt is not given up before its answer is recorded.
+    async fn write_outside(&self, work: &Work<'_>, text: &str) -> Progress<()> {
+        let (attempt, job) = (work.attempt, work.job);
+        advance!(
+            self.step(|| self.store.intend_write(attempt, job, text))
+                .await
+        );
+        let answer = self
+            .outside
+            .notify(job, work.document, text.chars().count())
+            .await;
+        let (known, said) = match &answer {
+            Answer::Performed(said) => (Known::Performed, said),
+            Answer::NotPerformed(said) | Answer::Throttled(said) | Answer::Refused(said) => {
+                (Known::NotPerformed, said)
+            }
+            Answer::Unknown(why) => return Ok(Err(Halt::Unknown(why.clone()))),
+        };
+        let recorded = self
+            .step(|| self.store.write_answered(attempt, job, known, said))
+            .await?;
+        if let Err(halt) = recorded {
+            let late = format!("late answer, {known:?}: {said}");
+            self.store
+                .insist(|| self.store.keep_evidence(attempt, job, &late))
+                .await?;
+            return Ok(Err(halt));
+        }
+        Ok(match answer {
+            Answer::Performed(_) => Ok(()),
+            Answer::Throttled(said) => Err(Halt::End(ending(
+                "failed",
+                false,
+                "throttled: outside service",
+                &said,
+            ))),
+            Answer::NotPerformed(said) => Err(failed("dependency: outside service", &said)),
+            Answer::Refused(said) | Answer::Unknown(said) => {
+                Err(failed("refused by the outside service", &said))
+            }
+        })
+    }
+
+    async fn commit(&self, work: &Work<'_>, text: &str) -> Progress<()> {
+        let mut repeated = false;
+        self.step(|| {
+            let look_first = std::mem::replace(&mut repeated, true);
+            self.store
+                .commit_result(work.attempt, work.job, text, look_first)
+        })
+        .await
+    }
+
+    /// Takes a durable step that only a living owner may take. With the lock or the lease
+    /// lost it waits until this process has reported back.
+    async fn step<F>(&self, mut take: impl FnMut() -> F) -> Progress<()>
+    where
+        F: Future<Output = Result<Step, StoreError>>,
+    {
+        loop {
+            match self.store.insist(&mut take).await? {
+                Step::Taken => return Ok(Ok(())),
+                Step::Superseded => return Ok(Err(Halt::Superseded)),
+                Step::NotNow => self.keeper.report_back().await,
+            }
+        }
+    }
+}
+
+fn failed(reason: &'static str, diagnostics: &str) -> Halt {
+    Halt::End(ending("failed", true, reason, diagnostics))
+}
+
+fn ending(state: &'static str, counted: bool, reason: &'static str, diagnostics: &str) -> Ending {
+    Ending {
+        state,
+        counted,
+        reason,
+        diagnostics: diagnostics.to_owned(),
+    }
+}
