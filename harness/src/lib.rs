@@ -7,6 +7,7 @@ pub mod embedded;
 pub mod fault;
 pub mod history;
 pub mod embedded;
+pub mod gherkin;
 pub mod ids;
 pub mod judge;
 pub mod manifest;

@@ -1,0 +1,193 @@
+//! How a scenario ended, with the evidence.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::error::{Row, StepError, chain};
+use super::exit::Exit;
+
+/// One thing that speaks against a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// What it makes of the scenario.
+    pub verdict: Exit,
+    /// What happened, in a sentence or a few lines.
+    pub message: String,
+    /// Expected and seen, side by side.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<Row>,
+    /// How to mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The step during which it happened, by its position.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+}
+
+impl Evidence {
+    /// Evidence without figures.
+    pub fn new(verdict: Exit, message: impl Into<String>) -> Self {
+        Self {
+            verdict,
+            message: message.into(),
+            rows: Vec::new(),
+            help: None,
+            step: None,
+        }
+    }
+
+    /// Adds expected and seen.
+    #[must_use]
+    pub fn with_rows(mut self, rows: Vec<Row>) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    pub(super) fn at(mut self, step: Option<usize>) -> Self {
+        self.step = step;
+        self
+    }
+}
+
+impl From<StepError> for Evidence {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Failed { message, rows } => Self::new(Exit::Failed, message).with_rows(rows),
+            StepError::Unproven(message) => Self::new(Exit::Unproven, message),
+            StepError::Invalid { message, help } => Self {
+                help,
+                ..Self::new(Exit::Invalid, message)
+            },
+            StepError::Broken(error) => Self::new(Exit::Broken, chain(error.as_ref())),
+        }
+    }
+}
+
+/// A figure of a scenario: `completed` 4.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// What was counted.
+    pub name: String,
+    /// The value as it prints.
+    pub value: String,
+}
+
+impl Figure {
+    /// A figure.
+    pub fn new(name: impl Into<String>, value: impl ToString) -> Self {
+        Self {
+            name: name.into(),
+            value: value.to_string(),
+        }
+    }
+}
+
+/// How one step ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepRecord {
+    /// Keyword and text.
+    pub text: String,
+    /// The line of the feature.
+    pub line: usize,
+    /// How it ended; nothing if it did not run.
+    pub exit: Option<Exit>,
+    /// How long it took.
+    #[serde(serialize_with = "seconds")]
+    pub took: Duration,
+}
+
+/// How a scenario ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ScenarioOutcome {
+    /// The verdict: the gravest of the evidence.
+    pub verdict: Exit,
+    /// Whether it ran at all. An interrupted run leaves scenarios out.
+    pub ran: bool,
+    /// What speaks against it, in the order in which it came up.
+    pub evidence: Vec<Evidence>,
+    /// Its steps.
+    pub steps: Vec<StepRecord>,
+    /// Its key figures.
+    pub figures: Vec<Figure>,
+    /// Its history, if it wrote one.
+    pub history: Option<PathBuf>,
+    /// How long it took.
+    #[serde(serialize_with = "seconds")]
+    pub took: Duration,
+}
+
+impl ScenarioOutcome {
+    pub(super) fn begun(steps: Vec<StepRecord>) -> Self {
+        Self {
+            verdict: Exit::Passed,
+            ran: true,
+            evidence: Vec::new(),
+            steps,
+            figures: Vec::new(),
+            history: None,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// Adds what speaks against it.
+    pub(super) fn add(&mut self, evidence: Evidence) {
+        self.verdict = self.verdict.max(evidence.verdict);
+        self.evidence.push(evidence);
+    }
+
+    /// The gravest evidence.
+    pub fn cause(&self) -> Option<&Evidence> {
+        self.evidence
+            .iter()
+            .find(|evidence| evidence.verdict == self.verdict)
+    }
+}
+
+/// What a world says when it is closed.
+#[derive(Clone, Debug, Default)]
+pub struct Closing {
+    /// What it found at the end: broken invariants, faults that never landed.
+    pub evidence: Vec<Evidence>,
+    /// The key figures of the scenario.
+    pub figures: Vec<Figure>,
+    /// Where the history is.
+    pub history: Option<PathBuf>,
+}
+
+impl Closing {
+    /// Nothing to add.
+    pub fn quiet() -> Self {
+        Self::default()
+    }
+
+    /// Adds what speaks against the scenario.
+    #[must_use]
+    pub fn with_evidence(mut self, evidence: Evidence) -> Self {
+        self.evidence.push(evidence);
+        self
+    }
+
+    /// Adds a key figure.
+    #[must_use]
+    pub fn with_figure(mut self, name: impl Into<String>, value: impl ToString) -> Self {
+        self.figures.push(Figure::new(name, value));
+        self
+    }
+
+    /// Says where the history is.
+    #[must_use]
+    pub fn with_history(mut self, path: impl Into<PathBuf>) -> Self {
+        self.history = Some(path.into());
+        self
+    }
+}
+
+/// Durations stand in reports as seconds.
+pub(crate) fn seconds<S: serde::Serializer>(
+    took: &Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((took.as_secs_f64() * 1e6).round() / 1e6)
+}

@@ -1,0 +1,184 @@
+//! What will run: the selected scenarios, each step matched with its phrase. A plan
+//! holds nothing that is undefined, ambiguous or unknown.
+
+use std::sync::Arc;
+
+use super::arguments::Arguments;
+use super::event::ScenarioId;
+use super::problem::{Problem, ProblemKind, Problems};
+use super::scenario::{Scenario, StepText};
+use super::step::Handler;
+use super::vocabulary::{Compiled, Found};
+use super::world::ScenarioInfo;
+
+/// The scenarios of a run, ready to run.
+pub struct Plan<W> {
+    /// In the order in which they are started.
+    pub(super) scenarios: Vec<Arc<Planned<W>>>,
+}
+
+/// One scenario, ready to run.
+pub(super) struct Planned<W> {
+    pub(super) info: Arc<ScenarioInfo>,
+    pub(super) steps: Vec<PlannedStep<W>>,
+}
+
+/// One step, ready to run.
+pub(super) struct PlannedStep<W> {
+    pub(super) text: StepText,
+    pub(super) arguments: Arguments,
+    pub(super) run: Handler<W>,
+}
+
+impl<W> Plan<W> {
+    /// Matches scenarios with a vocabulary.
+    ///
+    /// # Errors
+    /// All that is wrong in any of them. A problem of a background or an outline is
+    /// told once.
+    pub fn new(
+        scenarios: &[Arc<Scenario>],
+        vocabulary: &Compiled<W>,
+        seed: u64,
+    ) -> Result<Self, Problems> {
+        let mut problems: Vec<Problem> = Vec::new();
+        let mut planned = Vec::new();
+        for (number, scenario) in scenarios.iter().enumerate() {
+            let before = problems.len();
+            let mut steps = Vec::new();
+            let mut phrases = Vec::new();
+            for step in &scenario.steps {
+                match vocabulary.find(step.kind, &step.text) {
+                    Found::One {
+                        step: index,
+                        arguments,
+                    } => {
+                        let definition = &vocabulary.steps()[index];
+                        phrases.push(definition.expression.as_str());
+                        steps.push(PlannedStep {
+                            text: step.clone(),
+                            arguments,
+                            run: Arc::clone(&definition.run),
+                        });
+                    }
+                    other => problems.push(problem(scenario, step, vocabulary, other)),
+                }
+            }
+            if problems.len() > before {
+                continue;
+            }
+            let pairs: Vec<(&str, &Arguments)> = phrases
+                .iter()
+                .copied()
+                .zip(steps.iter().map(|step| &step.arguments))
+                .collect();
+            for complaint in vocabulary.complaints(scenario, &pairs) {
+                let span = scenario
+                    .steps
+                    .get(complaint.step)
+                    .map_or(0..0, |step| step.span.clone());
+                let kind = ProblemKind::Complaint {
+                    message: complaint.message,
+                    help: complaint.help,
+                };
+                problems.push(Problem {
+                    kind,
+                    text: Arc::clone(&scenario.text),
+                    span,
+                });
+            }
+            let info = Arc::new(info(ScenarioId(number), scenario, seed));
+            planned.push(Arc::new(Planned { info, steps }));
+        }
+        if problems.is_empty() {
+            return Ok(Self { scenarios: planned });
+        }
+        let mut told = Vec::new();
+        problems.retain(|problem| {
+            let key = (problem.place(), problem.kind.to_string());
+            let new = !told.contains(&key);
+            told.push(key);
+            new
+        });
+        Err(Problems { problems })
+    }
+
+    /// The scenarios.
+    pub fn infos(&self) -> impl Iterator<Item = &Arc<ScenarioInfo>> {
+        self.scenarios.iter().map(|scenario| &scenario.info)
+    }
+}
+
+fn info(id: ScenarioId, scenario: &Scenario, seed: u64) -> ScenarioInfo {
+    ScenarioInfo {
+        id,
+        path: scenario.text.path.clone(),
+        feature: scenario.feature.clone(),
+        rule: scenario.rule.clone(),
+        name: scenario.name.clone(),
+        line: scenario.line,
+        tags: scenario.tags.clone(),
+        seed: own_seed(seed, &scenario.feature, &scenario.name),
+    }
+}
+
+/// FNV-1a over the run's seed and what names the scenario: the same on every machine
+/// and in every version of the standard library.
+fn own_seed(seed: u64, feature: &str, name: &str) -> u64 {
+    let bytes = seed
+        .to_le_bytes()
+        .into_iter()
+        .chain(feature.bytes())
+        .chain([0])
+        .chain(name.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn problem<W>(
+    scenario: &Scenario,
+    step: &StepText,
+    vocabulary: &Compiled<W>,
+    found: Found,
+) -> Problem {
+    let text = step.text.clone();
+    let mut span = step.span.clone();
+    let kind = match found {
+        Found::None { nearest } => ProblemKind::Undefined {
+            text,
+            kind: step.kind,
+            nearest,
+        },
+        Found::OtherKind { step: index } => ProblemKind::OtherKind {
+            text,
+            is: vocabulary.steps()[index].kind,
+            stands: step.kind,
+        },
+        Found::Several { steps } => ProblemKind::Ambiguous {
+            text,
+            phrases: steps
+                .iter()
+                .map(|index| &vocabulary.steps()[*index])
+                .map(|step| (step.expression.clone(), step.location.to_string()))
+                .collect(),
+        },
+        Found::WrongValue {
+            kind,
+            text,
+            reason,
+            within,
+        } => {
+            if step.verbatim {
+                span = step.phrase + within.start..step.phrase + within.end;
+            }
+            ProblemKind::wrong_value(kind, text, reason)
+        }
+        Found::One { .. } => unreachable!("a step that was found is no problem"),
+    };
+    Problem {
+        kind,
+        text: Arc::clone(&scenario.text),
+        span,
+    }
+}

@@ -1,0 +1,220 @@
+//! A step of the vocabulary: a phrase, what it means, and what it does.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::Arc;
+
+use futures::future::LocalBoxFuture;
+
+use super::arguments::Arguments;
+use super::error::StepError;
+use super::table::{DocString, Table};
+
+/// Where in a scenario a phrase may stand. `And` and `But` take the kind of the step
+/// before them.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// What holds beforehand.
+    Given,
+    /// What happens.
+    When,
+    /// What must be seen.
+    Then,
+}
+
+impl fmt::Display for StepKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Given => "Given",
+            Self::When => "When",
+            Self::Then => "Then",
+        })
+    }
+}
+
+/// What runs when a step matches.
+pub type Handler<W> = Arc<
+    dyn for<'a> Fn(
+            &'a mut W,
+            Arguments,
+            Option<Table>,
+            Option<DocString>,
+        ) -> LocalBoxFuture<'a, Result<(), StepError>>
+        + Send
+        + Sync,
+>;
+
+/// One phrase of the vocabulary.
+///
+/// ```
+/// # use rehearsal::gherkin::Step;
+/// # struct Deployment { limit: u64 }
+/// let step: Step<Deployment> = Step::given("the limit is {int}")
+///     .doc("Sets how many failures a job may have.")
+///     .example("Given the limit is 3")
+///     .group("settings")
+///     .run(|world, arguments, _table, _doc_string| {
+///         Box::pin(async move {
+///             world.limit = arguments.count(0)?;
+///             Ok(())
+///         })
+///     });
+/// assert_eq!(step.expression, "the limit is {int}");
+/// ```
+pub struct Step<W> {
+    /// Where the phrase may stand.
+    pub kind: StepKind,
+    /// Further places where it may stand.
+    pub also: Vec<StepKind>,
+    /// The phrase as a cucumber expression.
+    pub expression: String,
+    /// Older phrases for the same thing. They stay valid; phrases are an API.
+    pub aliases: Vec<String>,
+    /// One line that says what it means.
+    pub doc: String,
+    /// A line of a feature that uses it, keyword included.
+    pub example: String,
+    /// The heading it is listed under.
+    pub group: String,
+    /// Where it is defined.
+    pub location: &'static Location<'static>,
+    /// What it does.
+    pub run: Handler<W>,
+}
+
+impl<W> Step<W> {
+    /// Begins a phrase for what holds beforehand.
+    #[track_caller]
+    pub fn given(expression: impl Into<String>) -> StepDraft<W> {
+        StepDraft::new(StepKind::Given, expression.into(), Location::caller())
+    }
+
+    /// Begins a phrase for what happens.
+    #[track_caller]
+    pub fn when(expression: impl Into<String>) -> StepDraft<W> {
+        StepDraft::new(StepKind::When, expression.into(), Location::caller())
+    }
+
+    /// Begins a phrase for what must be seen.
+    #[track_caller]
+    pub fn then(expression: impl Into<String>) -> StepDraft<W> {
+        StepDraft::new(StepKind::Then, expression.into(), Location::caller())
+    }
+
+    /// Whether the phrase may stand there.
+    pub fn may_be(&self, kind: StepKind) -> bool {
+        self.kind == kind || self.also.contains(&kind)
+    }
+}
+
+impl<W> Clone for Step<W> {
+    fn clone(&self) -> Self {
+        Self {
+            kind: self.kind,
+            also: self.also.clone(),
+            expression: self.expression.clone(),
+            aliases: self.aliases.clone(),
+            doc: self.doc.clone(),
+            example: self.example.clone(),
+            group: self.group.clone(),
+            location: self.location,
+            run: Arc::clone(&self.run),
+        }
+    }
+}
+
+impl<W> fmt::Debug for Step<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.kind, self.expression, self.location)
+    }
+}
+
+/// A step that does not say yet what it does.
+#[must_use = "a draft becomes a step with `run`"]
+pub struct StepDraft<W> {
+    world: PhantomData<fn(&mut W)>,
+    kind: StepKind,
+    also: Vec<StepKind>,
+    expression: String,
+    aliases: Vec<String>,
+    doc: String,
+    example: String,
+    group: String,
+    location: &'static Location<'static>,
+}
+
+impl<W> StepDraft<W> {
+    fn new(kind: StepKind, expression: String, location: &'static Location<'static>) -> Self {
+        Self {
+            world: PhantomData,
+            kind,
+            also: Vec::new(),
+            expression,
+            aliases: Vec::new(),
+            doc: String::new(),
+            example: String::new(),
+            group: String::new(),
+            location,
+        }
+    }
+
+    /// Lets the phrase stand in another place too.
+    pub fn also(mut self, kind: StepKind) -> Self {
+        self.also.push(kind);
+        self
+    }
+
+    /// Keeps an older phrase valid.
+    pub fn alias(mut self, expression: impl Into<String>) -> Self {
+        self.aliases.push(expression.into());
+        self
+    }
+
+    /// Says in one line what it means.
+    pub fn doc(mut self, doc: impl Into<String>) -> Self {
+        self.doc = doc.into();
+        self
+    }
+
+    /// Shows a line of a feature that uses it, keyword included.
+    pub fn example(mut self, example: impl Into<String>) -> Self {
+        self.example = example.into();
+        self
+    }
+
+    /// Names the heading it is listed under.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = group.into();
+        self
+    }
+
+    /// Says what it does.
+    pub fn run<F>(self, run: F) -> Step<W>
+    where
+        F: for<'a> Fn(
+                &'a mut W,
+                Arguments,
+                Option<Table>,
+                Option<DocString>,
+            ) -> LocalBoxFuture<'a, Result<(), StepError>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        Step {
+            kind: self.kind,
+            also: self.also,
+            expression: self.expression,
+            aliases: self.aliases,
+            doc: self.doc,
+            example: self.example,
+            group: self.group,
+            location: self.location,
+            run: Arc::new(run),
+        }
+    }
+}

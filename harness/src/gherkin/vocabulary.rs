@@ -1,0 +1,506 @@
+//! All phrases of a deployment, as values: listed, checked at start, and matched.
+
+use std::fmt;
+use std::panic::Location;
+
+use cucumber_expressions::{Expression, SingleExpression};
+use regex::Regex;
+
+use super::arguments::Arguments;
+use super::parameter::{Names, NotAValue, Parameter, Value};
+use super::scenario::Scenario;
+use super::step::{Step, StepKind};
+
+/// A complaint about a whole scenario: the position of the step it is about, what is
+/// wrong, and how to mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// Which of the scenario's steps, from 0.
+    pub step: usize,
+    /// What is wrong.
+    pub message: String,
+    /// How to mend it.
+    pub help: Option<String>,
+}
+
+type Check = Box<dyn Fn(&Scenario, &[(&str, &Arguments)]) -> Vec<Complaint> + Send + Sync>;
+
+/// The phrases that features may use.
+pub struct Vocabulary<W> {
+    names: Names,
+    steps: Vec<Step<W>>,
+    checks: Vec<Check>,
+}
+
+impl<W> Vocabulary<W> {
+    /// No phrases yet. The names are those that `{stage}` and its like may take.
+    pub fn new(names: Names) -> Self {
+        Self {
+            names,
+            steps: Vec::new(),
+            checks: Vec::new(),
+        }
+    }
+
+    /// Adds a pack of phrases.
+    #[must_use]
+    pub fn with(mut self, pack: impl IntoIterator<Item = Step<W>>) -> Self {
+        self.steps.extend(pack);
+        self
+    }
+
+    /// Adds a check of whole scenarios that runs before anything is started. It gets
+    /// each step's phrase and values.
+    #[must_use]
+    pub fn checked_by(
+        mut self,
+        check: impl Fn(&Scenario, &[(&str, &Arguments)]) -> Vec<Complaint> + Send + Sync + 'static,
+    ) -> Self {
+        self.checks.push(Box::new(check));
+        self
+    }
+
+    /// Makes the vocabulary ready to match.
+    ///
+    /// # Errors
+    /// All phrases that cannot be read, stand there twice, or lack a fitting example.
+    pub fn compile(self) -> Result<Compiled<W>, VocabularyErrors> {
+        let mut errors = Vec::new();
+        let mut phrases = Vec::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            for expression in std::iter::once(&step.expression).chain(&step.aliases) {
+                match Phrase::compile(index, expression, &self.names) {
+                    Ok(phrase) => phrases.push(phrase),
+                    Err(reason) => errors.push(VocabularyError::Unreadable {
+                        expression: expression.clone(),
+                        location: step.location,
+                        reason,
+                    }),
+                }
+            }
+        }
+        let compiled = Compiled {
+            steps: self.steps,
+            phrases,
+            checks: self.checks,
+        };
+        compiled.find_duplicates(&mut errors);
+        compiled.check_examples(&mut errors);
+        if errors.is_empty() {
+            Ok(compiled)
+        } else {
+            Err(VocabularyErrors(errors))
+        }
+    }
+}
+
+/// A vocabulary that was checked and can match.
+pub struct Compiled<W> {
+    steps: Vec<Step<W>>,
+    phrases: Vec<Phrase>,
+    checks: Vec<Check>,
+}
+
+/// What a step of a feature turned out to be.
+pub(super) enum Found {
+    /// One phrase of the vocabulary, with its values.
+    One { step: usize, arguments: Arguments },
+    /// None. The nearest phrase, if any is near.
+    None { nearest: Option<String> },
+    /// A phrase, but of another kind.
+    OtherKind { step: usize },
+    /// Several.
+    Several { steps: Vec<usize> },
+    /// A phrase with a value that is none.
+    WrongValue {
+        kind: String,
+        text: String,
+        reason: NotAValue,
+        within: std::ops::Range<usize>,
+    },
+}
+
+impl<W> Compiled<W> {
+    /// The phrases, in the order in which they were added.
+    pub fn steps(&self) -> &[Step<W>] {
+        &self.steps
+    }
+
+    /// Runs the checks of whole scenarios.
+    pub(super) fn complaints(
+        &self,
+        scenario: &Scenario,
+        steps: &[(&str, &Arguments)],
+    ) -> Vec<Complaint> {
+        self.checks
+            .iter()
+            .flat_map(|check| check(scenario, steps))
+            .collect()
+    }
+
+    pub(super) fn find(&self, kind: StepKind, text: &str) -> Found {
+        let matching: Vec<&Phrase> = self
+            .phrases
+            .iter()
+            .filter(|phrase| phrase.strict.is_match(text))
+            .collect();
+        let fitting: Vec<&Phrase> = matching
+            .iter()
+            .copied()
+            .filter(|phrase| self.steps[phrase.step].may_be(kind))
+            .collect();
+        match fitting.as_slice() {
+            [phrase] => return phrase.values(text, &phrase.strict).into_found(phrase.step),
+            [] => {}
+            several => {
+                return Found::Several {
+                    steps: several.iter().map(|phrase| phrase.step).collect(),
+                };
+            }
+        }
+        if let [phrase, ..] = matching.as_slice() {
+            return Found::OtherKind { step: phrase.step };
+        }
+        let wrong = self
+            .phrases
+            .iter()
+            .filter(|phrase| self.steps[phrase.step].may_be(kind))
+            .filter_map(|phrase| match phrase.values(text, &phrase.lenient) {
+                Values::Wrong { count, first } => Some((count, phrase.literal, first)),
+                _ => None,
+            })
+            .min_by_key(|(count, literal, _)| (*count, usize::MAX - literal));
+        if let Some((_, _, wrong)) = wrong {
+            return wrong;
+        }
+        let likeness = |step: &Step<W>| likeness(&step.expression, text);
+        let nearest = self
+            .steps
+            .iter()
+            .map(|step| (likeness(step), step))
+            .filter(|(likeness, _)| *likeness >= 0.4)
+            .max_by(|(one, _), (other, _)| one.total_cmp(other))
+            .map(|(_, step)| step.expression.clone());
+        Found::None { nearest }
+    }
+
+    fn find_duplicates(&self, errors: &mut Vec<VocabularyError>) {
+        for (position, phrase) in self.phrases.iter().enumerate() {
+            let step = &self.steps[phrase.step];
+            let twin = self.phrases[..position].iter().find(|other| {
+                other.strict.as_str() == phrase.strict.as_str()
+                    && [StepKind::Given, StepKind::When, StepKind::Then]
+                        .iter()
+                        .any(|kind| step.may_be(*kind) && self.steps[other.step].may_be(*kind))
+            });
+            if let Some(twin) = twin {
+                errors.push(VocabularyError::Twice {
+                    expression: phrase.expression.clone(),
+                    location: step.location,
+                    first: self.steps[twin.step].location,
+                });
+            }
+        }
+    }
+
+    /// An example may name things that this manifest does not have, so it is held
+    /// against the lenient patterns only.
+    fn check_examples(&self, errors: &mut Vec<VocabularyError>) {
+        for (index, step) in self.steps.iter().enumerate() {
+            let text = step
+                .example
+                .lines()
+                .next()
+                .and_then(|line| line.trim().split_once(' '))
+                .map_or("", |(_, text)| text);
+            let mut own = self.phrases.iter().filter(|phrase| phrase.step == index);
+            if own.clone().next().is_some() && !own.any(|phrase| phrase.lenient.is_match(text)) {
+                errors.push(VocabularyError::Example {
+                    expression: step.expression.clone(),
+                    location: step.location,
+                    example: step.example.clone(),
+                });
+                continue;
+            }
+            let others: Vec<&Phrase> = self
+                .phrases
+                .iter()
+                .filter(|phrase| phrase.step != index && phrase.strict.is_match(text))
+                .filter(|phrase| self.steps[phrase.step].may_be(step.kind))
+                .collect();
+            if let [other, ..] = others.as_slice() {
+                errors.push(VocabularyError::Overlap {
+                    example: step.example.clone(),
+                    location: step.location,
+                    other: other.expression.clone(),
+                    other_location: self.steps[other.step].location,
+                });
+            }
+        }
+    }
+}
+
+/// How much of the fixed words of a phrase and of a text is the same, from 0 to 1.
+fn likeness(expression: &str, text: &str) -> f64 {
+    let words: Vec<&str> = expression
+        .split_whitespace()
+        .filter(|word| !word.contains(['{', '(', '/']))
+        .collect();
+    let mut rest: Vec<&str> = text.split_whitespace().collect();
+    let all = words.len() + rest.len();
+    let mut same = 0_u32;
+    for word in &words {
+        let like = |other: &&str| strsim::jaro_winkler(word, other) > 0.9;
+        if let Some(position) = rest.iter().position(like) {
+            rest.swap_remove(position);
+            same += 2;
+        }
+    }
+    f64::from(same) / f64::from(u32::try_from(all).unwrap_or(u32::MAX).max(1))
+}
+
+/// One expression of one step, compiled.
+struct Phrase {
+    step: usize,
+    expression: String,
+    parameters: Vec<Parameter>,
+    strict: Regex,
+    lenient: Regex,
+    /// How much of it is fixed text.
+    literal: usize,
+}
+
+enum Values {
+    No,
+    Right(Arguments),
+    Wrong { count: usize, first: Found },
+}
+
+impl Values {
+    fn into_found(self, step: usize) -> Found {
+        match self {
+            Self::Right(arguments) => Found::One { step, arguments },
+            Self::Wrong { first, .. } => first,
+            Self::No => Found::None { nearest: None },
+        }
+    }
+}
+
+impl Phrase {
+    fn compile(step: usize, expression: &str, names: &Names) -> Result<Self, String> {
+        let parsed = Expression::parse(expression).map_err(|error| error.to_string())?;
+        let mut parameters = Vec::new();
+        for part in parsed.iter() {
+            if let SingleExpression::Parameter(parameter) = part {
+                let kind = *parameter.input.fragment();
+                let parameter = Parameter::of(kind, names)
+                    .ok_or_else(|| format!("there is no parameter `{{{kind}}}`"))?;
+                parameters.push((kind.to_owned(), parameter));
+            }
+        }
+        let compile = |pattern: fn(&Parameter) -> String| {
+            let patterns = parameters
+                .iter()
+                .map(|(kind, parameter)| (kind.clone(), pattern(parameter)))
+                .collect::<std::collections::HashMap<_, _>>();
+            Expression::regex_with_parameters(expression, &patterns)
+                .map_err(|error| error.to_string())
+        };
+        let strict = compile(Parameter::strict)?;
+        let lenient = compile(Parameter::lenient)?;
+        let fixed: usize = parameters.iter().map(|(kind, _)| kind.len() + 2).sum();
+        Ok(Self {
+            step,
+            expression: expression.to_owned(),
+            strict,
+            lenient,
+            literal: expression.len().saturating_sub(fixed),
+            parameters: parameters
+                .into_iter()
+                .map(|(_, parameter)| parameter)
+                .collect(),
+        })
+    }
+
+    fn values(&self, text: &str, pattern: &Regex) -> Values {
+        let Some(captures) = pattern.captures(text) else {
+            return Values::No;
+        };
+        let mut values: Vec<Value> = Vec::new();
+        let mut wrong = Vec::new();
+        for (parameter, group) in self.parameters.iter().zip(1..) {
+            let group = captures.get(group);
+            let found = group.map_or("", |group| group.as_str());
+            match parameter.read(found) {
+                Ok(value) => values.push(value),
+                Err(reason) => wrong.push(Found::WrongValue {
+                    kind: parameter.kind().to_owned(),
+                    text: found.to_owned(),
+                    reason,
+                    within: group.map_or(0..0, |group| group.range()),
+                }),
+            }
+        }
+        let count = wrong.len();
+        match wrong.into_iter().next() {
+            None => Values::Right(Arguments::new(values)),
+            Some(first) => Values::Wrong { count, first },
+        }
+    }
+}
+
+/// A phrase of a step pack cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum VocabularyError {
+    /// It is no cucumber expression, or names a parameter that there is not.
+    #[error("`{expression}` ({location}) is no phrase: {reason}")]
+    Unreadable {
+        /// The expression.
+        expression: String,
+        /// Where it is defined.
+        location: &'static Location<'static>,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Two steps have it.
+    #[error("`{expression}` stands in the vocabulary twice: {first} and {location}")]
+    Twice {
+        /// The expression.
+        expression: String,
+        /// Where it is defined again.
+        location: &'static Location<'static>,
+        /// Where it was defined first.
+        first: &'static Location<'static>,
+    },
+    /// Its example is none.
+    #[error("the example `{example}` does not fit its phrase `{expression}` ({location})")]
+    Example {
+        /// The expression.
+        expression: String,
+        /// Where it is defined.
+        location: &'static Location<'static>,
+        /// The example.
+        example: String,
+    },
+    /// Its example also fits another phrase.
+    #[error(
+        "the example `{example}` ({location}) also fits the phrase `{other}` ({other_location})"
+    )]
+    Overlap {
+        /// The example.
+        example: String,
+        /// Where it is defined.
+        location: &'static Location<'static>,
+        /// The other phrase.
+        other: String,
+        /// Where that is defined.
+        other_location: &'static Location<'static>,
+    },
+}
+
+/// All that is wrong with a vocabulary.
+#[derive(Debug)]
+pub struct VocabularyErrors(pub Vec<VocabularyError>);
+
+impl fmt::Display for VocabularyErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the step vocabulary is faulty")?;
+        self.0.iter().try_for_each(|error| write!(f, "\n- {error}"))
+    }
+}
+
+impl std::error::Error for VocabularyErrors {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(expression: &str, example: &str) -> Step<()> {
+        Step::<()>::when(expression)
+            .example(example)
+            .run(|_, _, _, _| Box::pin(async { Ok(()) }))
+    }
+
+    fn names() -> Names {
+        Names::new()
+            .with("stage", ["processing", "attempt-recorded", "outside sent"])
+            .with("process", ["worker", "api"])
+    }
+
+    fn killing() -> Compiled<()> {
+        let kill = step(
+            "the {process} is killed with {signal} at {stage} of {messages}",
+            "When the worker is killed with SIGKILL at processing of M3",
+        );
+        let wait = step("{duration} pass(es)", "When 2s pass");
+        Vocabulary::new(names())
+            .with([kill, wait])
+            .compile()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_step_brings_its_values_along() {
+        let vocabulary = killing();
+        let text = "the worker-2 is killed with SIGTERM at outside sent of M1 to M3";
+        let Found::One { step: 0, arguments } = vocabulary.find(StepKind::When, text) else {
+            panic!("the phrase is known");
+        };
+        assert_eq!(arguments.process(0).instance, Some(2));
+        assert_eq!(arguments.signal(1), nix::sys::signal::Signal::SIGTERM);
+        assert_eq!(arguments.stage(2).as_str(), "outside sent");
+        assert_eq!(arguments.messages(3).len(), 3);
+        let Found::One { step: 1, .. } = vocabulary.find(StepKind::When, "150 ms pass") else {
+            panic!("the phrase is known");
+        };
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_from_an_unknown_phrase() {
+        let vocabulary = killing();
+        let text = "the worker is killed with SIGKILL at procesing of M3";
+        let Found::WrongValue { kind, text, .. } = vocabulary.find(StepKind::When, text) else {
+            panic!("only the stage is wrong");
+        };
+        assert_eq!((kind.as_str(), text.as_str()), ("stage", "procesing"));
+        let unknown = vocabulary.find(StepKind::When, "the worker is killed softly");
+        assert!(matches!(unknown, Found::None { nearest: Some(_) }));
+    }
+
+    #[test]
+    fn a_phrase_stands_where_its_kind_says() {
+        let found = killing().find(StepKind::Then, "2s pass");
+        assert!(matches!(found, Found::OtherKind { step: 1 }));
+    }
+
+    #[test]
+    fn a_faulty_vocabulary_is_told_whole() {
+        let pack = [
+            step("it is {int}", "When it is 3"),
+            step("it is {int}", "When it is 3"),
+            step("it is {colour}", "When it is red"),
+            step("all is well", "When all is fine"),
+        ];
+        let errors = Vocabulary::new(names())
+            .with(pack)
+            .compile()
+            .err()
+            .unwrap()
+            .0;
+        assert!(
+            errors
+                .iter()
+                .any(|error| matches!(error, VocabularyError::Unreadable { .. }))
+        );
+        assert!(
+            errors
+                .iter()
+                .any(|error| matches!(error, VocabularyError::Twice { .. }))
+        );
+        assert!(
+            errors
+                .iter()
+                .any(|error| matches!(error, VocabularyError::Example { .. }))
+        );
+    }
+}
