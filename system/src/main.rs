@@ -1,4 +1,3 @@
-fn main() {}
 //! `document-service`: clients submit document references, workers extract the text.
 //!
 //! ```text

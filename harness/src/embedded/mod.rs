@@ -1,6 +1,4 @@
-//! Dependencies that the harness brings along.
-
-pub mod database;
 //! Dependencies that the harness itself can provide, with nothing to install.
 
+pub mod database;
 pub mod queue;
