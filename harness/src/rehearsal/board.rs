@@ -18,6 +18,7 @@ use super::aliases::Aliases;
 use super::deliveries::{Deliveries, Delivery};
 use super::facts::{self, Fact};
 use super::summary;
+use crate::checkpoint::{self, Announcement};
 use crate::fault::{Effect, Fault};
 use crate::history::{Attribution, DeathCause, Event, History};
 use crate::ids::{
@@ -26,10 +27,9 @@ use crate::ids::{
 };
 use crate::manifest::{Manifest, Ready};
 use crate::stage::{self, Passage, Subject};
-use crate::tap::{After, Before, Call, Director, Discard, Extent, Reply, Request, Side};
-
-/// The name under which checkpoints appear among the dependencies.
-pub const CHECKPOINT: &str = "checkpoint";
+use crate::tap::{
+    After, Before, Call, Director, Discard, Extent, HttpRequest, Reply, Request, Side,
+};
 
 /// Who carries out what the board decides.
 pub(super) trait Actor: Send + Sync {
@@ -416,8 +416,9 @@ impl Board {
         let (messages, attribution) = {
             let state = self.state();
             let messages = match &call.request {
-                Request::Http(request) if call.dependency.as_str() == CHECKPOINT => {
-                    state.aliases.messages(&summary::strings_in(&request.body))
+                Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
+                    let announcement = Announcement::read(request);
+                    state.aliases.messages(announcement.job.iter().chain(&announcement.message_id))
                 }
                 _ => state.aliases.messages(&ids),
             };
@@ -854,8 +855,8 @@ impl Director for Board {
                 return Before::Discard(Discard::Close);
             }
             let passages = match &call.request {
-                Request::Http(request) if call.dependency.as_str() == CHECKPOINT => {
-                    board.checkpoint(&call, &request.path, &request.body)
+                Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
+                    board.checkpoint(&call, request)
                 }
                 _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
             };
@@ -918,16 +919,16 @@ impl Board {
         self.0.history.append(Event::Injected { call: call.id, side, what, fault });
     }
 
-    fn checkpoint(&self, call: &Call, path: &str, body: &[u8]) -> Vec<Passage> {
-        let name = path.rsplit('/').next().unwrap_or_default();
+    fn checkpoint(&self, call: &Call, request: &HttpRequest) -> Vec<Passage> {
+        let announcement = Announcement::read(request);
         let Some(incarnation) = call.author.incarnation() else { return Vec::new() };
-        stage::announced(&self.0.manifest, incarnation, name)
-            .map(|stage| Passage {
-                stage: stage.clone(),
-                subjects: vec![Subject { ids: summary::strings_in(body), ..Subject::default() }],
-            })
-            .into_iter()
-            .collect()
+        let Some(stage) = stage::announced(&self.0.manifest, incarnation, &announcement.stage)
+        else {
+            return Vec::new();
+        };
+        let ids = announcement.job.into_iter().chain(announcement.message_id).collect();
+        let subjects = vec![Subject { ids, ..Subject::default() }];
+        vec![Passage { stage: stage.clone(), subjects }]
     }
 
     async fn note_passages(&self, call: &Call, passages: Vec<Passage>) {

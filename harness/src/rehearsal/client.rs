@@ -55,7 +55,7 @@ impl Rehearsal {
         let submit = &self.manifest.messages.submit;
         let front = self.processes.front(&submit.role).await?;
         let key = key_of(message);
-        let kind = self.kind_of(message);
+        let kind = self.contents.kind(message);
         let lookup = |name: &str| match name {
             "message.name" => Some(message.as_str().to_owned()),
             "message.key" => Some(key.clone()),

@@ -16,10 +16,15 @@ use crate::stub::{self, Content};
 #[derive(Default)]
 pub(super) struct Contents(Mutex<Known>);
 
+struct Carried {
+    kind: String,
+    content: Content,
+}
+
 #[derive(Default)]
 struct Known {
     /// By the name that the system sees.
-    by_name: BTreeMap<String, (MessageName, Content)>,
+    by_name: BTreeMap<String, Carried>,
     jobs: BTreeMap<String, MessageName>,
 }
 
@@ -28,8 +33,13 @@ impl Contents {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn declare(&self, message: &MessageName, content: Content) {
-        self.known().by_name.insert(message.as_str().to_owned(), (message.clone(), content));
+    pub(super) fn declare(&self, message: &MessageName, kind: &str, content: Content) {
+        let carried = Carried { kind: kind.to_owned(), content };
+        self.known().by_name.insert(message.as_str().to_owned(), carried);
+    }
+
+    pub(super) fn kind(&self, message: &MessageName) -> Option<String> {
+        self.known().by_name.get(message.as_str()).map(|carried| carried.kind.clone())
     }
 
     pub(super) fn accepted(&self, message: &MessageName, job: &str) {
@@ -37,13 +47,13 @@ impl Contents {
     }
 
     pub(super) fn get(&self, message: &MessageName) -> Option<Content> {
-        self.known().by_name.get(message.as_str()).map(|(_, content)| content.clone())
+        self.known().by_name.get(message.as_str()).map(|carried| carried.content.clone())
     }
 }
 
 impl stub::Contents for Contents {
     fn of_message(&self, name: &str) -> Option<Content> {
-        self.known().by_name.get(name).map(|(_, content)| content.clone())
+        self.known().by_name.get(name).map(|carried| carried.content.clone())
     }
 
     fn of_job(&self, job: &str) -> Option<Content> {
@@ -72,7 +82,7 @@ impl Rehearsal {
             content: history.blob(&bytes),
         });
         let content = Content { bytes, media_type: kind.media_type.clone() };
-        self.contents.declare(name, content);
+        self.contents.declare(name, &message.kind, content);
         let key = key_of(name);
         self.board.declare(name, kind.kills.clone(), &[name.as_str(), &key]);
         Ok(())

@@ -39,7 +39,6 @@ use self::board::Board;
 use self::dependencies::Dependencies;
 use self::messages::Contents;
 use self::processes::Processes;
-use self::venue::Warm;
 use crate::fault::Fault;
 use crate::history::{Event, History, HistoryError, SCHEMA};
 use crate::ids::{DependencyName, FaultId, MessageName, RoleName};
@@ -98,7 +97,7 @@ pub struct Title {
 /// One scenario against one fresh deployment, under way.
 pub struct Rehearsal {
     manifest: Arc<Manifest>,
-    warm: Arc<Warm>,
+    venue: Arc<Venue>,
     board: Board,
     contents: Arc<Contents>,
     dependencies: Arc<Dependencies>,
@@ -115,14 +114,12 @@ impl Rehearsal {
     /// # Errors
     /// When anything of it cannot be had. Nothing is left running then.
     pub async fn start(
-        venue: &Venue,
+        venue: &Arc<Venue>,
         plan: &Plan,
         title: &Title,
         directory: PathBuf,
-        tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, RehearsalError> {
         let manifest = Arc::clone(venue.manifest());
-        let warm = venue.warm(tell).await?;
         let number = venue.next_rehearsal();
         let history = Arc::new(History::begin(&directory, manifest.secrets())?);
         history.append(Event::Began {
@@ -131,13 +128,13 @@ impl Rehearsal {
             scenario: title.scenario.clone(),
             place: title.place.clone(),
             seed: title.seed,
-            versions: warm.versions.clone(),
+            versions: venue.versions().clone(),
         });
         let contents = Arc::new(Contents::default());
         let late = Arc::new(std::sync::OnceLock::new());
         let stubs = start_stubs(&manifest, &contents, &late).await?;
         let settings = plan.settings(&manifest);
-        let dependencies = warm.provide(&manifest, number, settings, stubs).await?;
+        let dependencies = venue.provide(&manifest, number, settings, stubs).await?;
         let dependencies = Arc::new(dependencies);
         let queue_names = dependencies.queue_names();
         let board = Board::new(Arc::clone(&manifest), history, queue_names);
@@ -146,13 +143,13 @@ impl Rehearsal {
         let processes = Processes::new(
             board.clone(),
             Arc::clone(&dependencies),
-            warm.registry().clone(),
+            venue.registry().clone(),
             directory.join("processes"),
         );
         board.set_actor(Arc::new(processes.clone()));
         let mut rehearsal = Self {
             manifest,
-            warm,
+            venue: Arc::clone(venue),
             board,
             contents,
             dependencies,
@@ -228,7 +225,7 @@ impl Rehearsal {
     pub async fn end(&mut self) {
         self.board.disarm_all();
         self.processes.shut_down().await;
-        for reason in self.warm.withdraw(&self.dependencies).await {
+        for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });
         }
         if let Some(reason) = self.board.history().trouble() {

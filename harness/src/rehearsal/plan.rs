@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 
 use crate::fault::Fault;
-use crate::ids::{MessageName, RoleName};
+use crate::ids::{MessageName, RoleName, StageName};
 use crate::manifest::{Binding, Manifest, Process};
 
 /// A message of the scenario.
@@ -124,7 +124,7 @@ impl Plan {
 /// # Errors
 /// When it belongs to another.
 pub fn check_role(manifest: &Manifest, stage: &str, role: &RoleName) -> Result<(), PlanError> {
-    match manifest.stages.get(&stage.into()) {
+    match manifest.stages.get(&StageName::new(stage)) {
         Some(found) if found.role != *role => Err(PlanError::StageOfAnother {
             stage: stage.to_owned(),
             owner: found.role.clone(),
@@ -136,6 +136,6 @@ pub fn check_role(manifest: &Manifest, stage: &str, role: &RoleName) -> Result<(
 
 /// Whether a stage is announced by the process itself.
 pub fn is_checkpoint(manifest: &Manifest, stage: &str) -> bool {
-    let stage = manifest.stages.get(&stage.into());
+    let stage = manifest.stages.get(&StageName::new(stage));
     stage.is_some_and(|stage| matches!(stage.binding, Binding::Checkpoint(_)))
 }

@@ -277,8 +277,8 @@ impl Processes {
             (Ready::Http(path), Some(port)) => {
                 readiness::http(SocketAddr::from(([127, 0, 0, 1], port)), path)
             }
-            (Ready::Output(text), _) => readiness::output(running.current.child.logs(), text),
-            (Ready::Call(pattern), _) => {
+            (Ready::Output(text), _) => readiness::output(&running.current.child, text),
+            (Ready::Call { pattern, .. }, _) => {
                 let board = self.0.board.clone();
                 let incarnation = running.current.incarnation.clone();
                 let expected = format!("its first call of {}", pattern.describe());

@@ -108,21 +108,3 @@ pub(super) fn wrote(call: &Call, reply: &Reply) -> bool {
         _ => false,
     }
 }
-
-/// All strings in a JSON body, at any depth.
-pub(super) fn strings_in(body: &[u8]) -> Vec<String> {
-    fn collect(value: &Value, into: &mut Vec<String>) {
-        match value {
-            Value::String(text) => into.push(text.clone()),
-            Value::Number(number) => into.push(number.to_string()),
-            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
-            Value::Object(members) => members.values().for_each(|item| collect(item, into)),
-            Value::Null | Value::Bool(_) => {}
-        }
-    }
-    let mut strings = Vec::new();
-    if let Ok(value) = serde_json::from_slice(body) {
-        collect(&value, &mut strings);
-    }
-    strings
-}

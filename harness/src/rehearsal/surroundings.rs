@@ -8,10 +8,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::board::{Board, CHECKPOINT};
+use super::board::Board;
 use super::dependencies::Dependencies;
 use super::processes::ProcessError;
-use crate::checkpoint;
+use crate::checkpoint::{self, Checkpoint};
 use crate::deployment::{Logs, Start};
 use crate::ids::{Author, DependencyName, Incarnation};
 use crate::manifest::{Command, Manifest, Protocol};
@@ -21,6 +21,7 @@ use crate::tap::{self, Director, Gate, Tap, TapContext};
 pub(super) struct Surroundings {
     pub(super) gate: Arc<Gate>,
     taps: Vec<Tap>,
+    checkpoint: Checkpoint,
     /// The tap between its clients and itself.
     pub(super) front: Option<Tap>,
     values: BTreeMap<String, String>,
@@ -91,23 +92,14 @@ impl Surroundings {
             values.extend(dependencies.values(name, tap.address()));
             taps.push(tap);
         }
-        let checkpoints = DependencyName::new(CHECKPOINT);
-        let context = TapContext {
-            author,
-            dependency: checkpoints.clone(),
-            // Nobody stands behind it: the harness itself answers.
-            upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            director,
-            gate: Arc::clone(&gate),
-        };
-        let checkpoint = checkpoint::open(context).await.map_err(|source| ProcessError::Tap {
+        let checkpoint = Checkpoint::open(author, director, Arc::clone(&gate)).await;
+        let checkpoint = checkpoint.map_err(|source| ProcessError::Tap {
             incarnation: incarnation.clone(),
-            dependency: checkpoints,
+            dependency: DependencyName::new(checkpoint::DEPENDENCY),
             source,
         })?;
-        values.insert("checkpoint.url".to_owned(), checkpoint.url().to_owned());
-        taps.push(checkpoint.into_tap());
-        Ok(Self { gate, taps, front: None, values })
+        values.insert("checkpoint.url".to_owned(), checkpoint.url());
+        Ok(Self { gate, taps, checkpoint, front: None, values })
     }
 
     /// Adds a value for a placeholder.
@@ -152,6 +144,7 @@ impl Surroundings {
     /// After the author's death: waits until every connection has ended on both sides.
     pub(super) async fn drain(&self) {
         futures::future::join_all(self.taps.iter().map(Tap::drain)).await;
+        self.checkpoint.drain().await;
         if let Some(front) = &self.front {
             front.close().await;
         }
@@ -163,7 +156,7 @@ impl Surroundings {
 fn defaults(values: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
     let checkpoint = values.get("checkpoint.url").cloned().unwrap_or_default();
     [
-        ("REHEARSE_CHECKPOINT_URL", checkpoint.as_str()),
+        (checkpoint::VARIABLE, checkpoint.as_str()),
         ("AWS_ACCESS_KEY_ID", "rehearsal"),
         ("AWS_SECRET_ACCESS_KEY", "rehearsal"),
         ("AWS_REGION", "us-east-1"),

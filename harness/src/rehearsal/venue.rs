@@ -1,12 +1,11 @@
 //! What all rehearsals of one run share: the record of the run, the built system, and
-//! warm servers. Opened by the first rehearsal that needs it; a rehearsal then gets a
-//! database and queues of its own in milliseconds.
+//! warm servers. A rehearsal then gets a database and queues of its own in milliseconds.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -15,13 +14,12 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use indexmap::IndexMap;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, Connection, Executor};
-use tokio::sync::OnceCell;
 
 use super::dependencies::{Database, Dependencies, OwnQueue, QueueService};
 use crate::deployment::readiness::{self, NotReady};
 use crate::deployment::{
-    self, Child, ExitOutcome, Logs, Reexecute, RunError, RunGuard, RunOptions, Start, StartError,
-    SweepReport, Variables,
+    self, Child, ExitOutcome, Logs, Reexecute, Registry, RunError, RunGuard, RunOptions, Start, StartError,
+    Variables,
 };
 use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions};
 use crate::ids::{DependencyName, RunId};
@@ -143,31 +141,21 @@ pub enum VenueError {
         /// Why.
         reason: String,
     },
-    /// An earlier rehearsal of the run met the error already.
-    #[error("{0}")]
-    Earlier(Arc<VenueError>),
 }
 
 /// What all rehearsals of one run share.
 pub struct Venue {
     manifest: Arc<Manifest>,
-    options: VenueOptions,
-    runtime: tokio::runtime::Handle,
-    warm: OnceCell<Result<Arc<Warm>, Arc<VenueError>>>,
-    rehearsals: AtomicU32,
-}
-
-/// The servers of a run, ready.
-pub(super) struct Warm {
-    guard: RunGuard,
-    _server: Option<Server>,
+    run: RunId,
+    registry: Registry,
+    guard: Mutex<Option<RunGuard>>,
+    server: Option<Server>,
     databases: BTreeMap<DependencyName, Origin>,
     queues: BTreeMap<DependencyName, SocketAddr>,
-    _queue_server: Option<Child>,
+    queue_server: Option<Child>,
     externals: BTreeMap<DependencyName, SocketAddr>,
-    pub(super) versions: BTreeMap<String, String>,
-    /// What runs before this one had left, and was removed.
-    pub(super) swept: Option<SweepReport>,
+    versions: BTreeMap<String, String>,
+    rehearsals: AtomicU32,
 }
 
 /// A database server and the template that rehearsals copy.
@@ -181,77 +169,32 @@ struct Origin {
 }
 
 impl Venue {
-    /// A venue that opens nothing until it is needed. Its servers run on `runtime`.
-    pub fn new(
-        manifest: Arc<Manifest>,
-        options: VenueOptions,
-        runtime: tokio::runtime::Handle,
-    ) -> Self {
-        Self {
-            manifest,
-            options,
-            runtime,
-            warm: OnceCell::new(),
-            rehearsals: AtomicU32::new(0),
-        }
-    }
-
-    /// The manifest.
-    pub fn manifest(&self) -> &Arc<Manifest> {
-        &self.manifest
-    }
-
-    /// A number for the next rehearsal.
-    pub(super) fn next_rehearsal(&self) -> u32 {
-        self.rehearsals.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// The servers, started if this is the first call.
+    /// Sweeps what dead runs left, builds the system, starts the servers and prepares
+    /// the databases that rehearsals copy. `tell` gets what is happening now.
     ///
     /// # Errors
-    /// The same for every rehearsal of the run.
-    pub(super) async fn warm(
-        &self,
-        tell: impl Fn(&str) + Send + Sync + 'static,
-    ) -> Result<Arc<Warm>, VenueError> {
-        let opening = self.warm.get_or_init(|| async {
-            let (manifest, options) = (Arc::clone(&self.manifest), self.options.clone());
-            // On the run's runtime: a rehearsal's own ends with it.
-            let opened =
-                self.runtime.spawn(async move { Warm::open(&manifest, options, &tell).await });
-            match opened.await {
-                Ok(opened) => opened.map(Arc::new).map_err(Arc::new),
-                Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-            }
-        });
-        opening.await.clone().map_err(VenueError::Earlier)
-    }
-
-    /// Stops the servers and removes all that the run made.
-    pub async fn close(&self) {
-        let Some(Ok(warm)) = self.warm.get().cloned() else { return };
-        warm.close().await;
-    }
-}
-
-impl Warm {
-    async fn open(
-        manifest: &Manifest,
+    /// When anything of it fails. Nothing is left running then.
+    pub async fn open(
+        manifest: Arc<Manifest>,
         options: VenueOptions,
-        tell: &(dyn Fn(&str) + Send + Sync),
+        tell: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, VenueError> {
         let VenueOptions { run, directory, state_root, ambient, program, database } = options;
-        let swept = deployment::sweep(&state_root).ok();
+        if let Ok(report) = deployment::sweep(&state_root) {
+            for swept in report.swept {
+                tell(&format!("removed what the interrupted run {} had left", swept.run));
+            }
+        }
         let watchdog =
             Reexecute { program: program.clone(), arguments: vec![OsString::from("__watchdog")] };
-        let guard = RunGuard::begin(RunOptions { run, state_root, ambient, watchdog })?;
-        let registry = guard.registry();
+        let guard = RunGuard::begin(RunOptions { run: run.clone(), state_root, ambient, watchdog })?;
+        let registry = guard.registry().clone();
         let logs = directory.join("logs");
         for command in &manifest.build {
             tell(&format!("building: {}", shown(command)));
             let log = logs.join("build.log");
-            let values = BTreeMap::from([("root".to_owned(), root_of(manifest))]);
-            run_command(manifest, command, "build", &values, log, &guard).await?;
+            let values = BTreeMap::from([("root".to_owned(), root_of(&manifest))]);
+            run_command(&manifest, command, "build", &values, log, &registry).await?;
         }
         let mut versions = BTreeMap::new();
         versions.insert("rehearsal".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
@@ -262,7 +205,7 @@ impl Warm {
         let server = if embedded_database {
             tell("starting Postgres");
             let options = ServerOptions::new(database, logs.join("postgres.log"));
-            let server = Server::start(options, registry, &|line: &str| tell(line)).await?;
+            let server = Server::start(options, &registry, Arc::clone(&tell)).await?;
             versions.insert("postgres".to_owned(), server.version().to_string());
             Some(server)
         } else {
@@ -273,7 +216,7 @@ impl Warm {
                 && dependency.provide == Provide::Embedded
         });
         let queue_server = if embedded_queue {
-            Some(start_queue_server(&program, &logs, &guard).await?)
+            Some(start_queue_server(&program, &logs, &registry).await?)
         } else {
             None
         };
@@ -286,15 +229,15 @@ impl Warm {
                     let server = server.as_ref().expect("started above");
                     let origin = Origin {
                         address: server.address(),
-                        user: server.user().to_owned(),
+                        user: server.connect_options("postgres").get_username().to_owned(),
                         password: server.password().to_owned(),
                         administration: "postgres".to_owned(),
-                        template: template_name(guard.id(), name),
+                        template: template_name(&run, name),
                     };
                     databases.insert(name.clone(), origin);
                 }
                 (Protocol::Postgres, Provide::External { url }) => {
-                    let origin = external_database(name, url, template_name(guard.id(), name))?;
+                    let origin = external_database(name, url, template_name(&run, name))?;
                     databases.insert(name.clone(), origin);
                 }
                 (Protocol::Sqs { .. }, Provide::External { url }) => {
@@ -317,28 +260,46 @@ impl Warm {
         if !manifest.prepare.is_empty() {
             tell("preparing the database");
         }
-        let mut values = BTreeMap::from([("root".to_owned(), root_of(manifest))]);
+        let mut values = BTreeMap::from([("root".to_owned(), root_of(&manifest))]);
         for (name, origin) in &databases {
             values.insert(format!("{name}.url"), origin.database(&origin.template).0);
         }
         for command in &manifest.prepare {
             let log = logs.join("prepare.log");
-            run_command(manifest, command, "prepare", &values, log, &guard).await?;
+            run_command(&manifest, command, "prepare", &values, log, &registry).await?;
         }
         Ok(Self {
-            guard,
-            _server: server,
+            manifest,
+            run,
+            registry,
+            guard: Mutex::new(Some(guard)),
+            server,
             databases,
             queues,
-            _queue_server: queue_server.map(|(child, _)| child),
+            queue_server: queue_server.map(|(child, _)| child),
             externals,
             versions,
-            swept,
+            rehearsals: AtomicU32::new(0),
         })
     }
 
-    pub(super) fn registry(&self) -> &deployment::Registry {
-        self.guard.registry()
+    /// The manifest.
+    pub fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    /// The versions of the harness and of what it started, for histories.
+    pub fn versions(&self) -> &BTreeMap<String, String> {
+        &self.versions
+    }
+
+    /// A number for the next rehearsal.
+    pub(super) fn next_rehearsal(&self) -> u32 {
+        self.rehearsals.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// A database, queues and stubs for one rehearsal alone.
@@ -351,13 +312,14 @@ impl Warm {
     ) -> Result<Dependencies, VenueError> {
         let mut databases = BTreeMap::new();
         for (name, origin) in &self.databases {
-            databases.insert(name.clone(), origin.copy(name, self.guard.id(), number).await?);
+            let copy = origin.copy(name, &self.run, number).await?;
+            databases.insert(name.clone(), copy);
         }
         let mut queues = BTreeMap::new();
         for (name, dependency) in &manifest.dependencies {
             let Protocol::Sqs { queues: wanted } = &dependency.protocol else { continue };
             let address = self.queues[name];
-            let prefix = format!("{}-{number}", self.guard.id());
+            let prefix = format!("{}-{number}", self.run);
             queues.insert(
                 name.clone(),
                 make_queues(name, address, &prefix, wanted, &settings).await?,
@@ -390,19 +352,28 @@ impl Warm {
         troubles
     }
 
-    async fn close(&self) {
+    /// Stops the servers and removes all that the run made; tells what should not have
+    /// been there any more.
+    pub async fn close(&self) -> Vec<String> {
         for (name, origin) in &self.databases {
             let statement = format!("DROP DATABASE IF EXISTS {}", quoted(&origin.template));
-            // The run is over; a server that goes with it takes the template along.
+            // A server that goes with the run takes its template along.
             let _ = origin.administer(name, "drop the template database", statement).await;
         }
-        if let Some(server) = &self._server {
+        if let Some(server) = &self.server {
             let _ = server.stop().await;
         }
-        if let Some(child) = &self._queue_server {
+        if let Some(child) = &self.queue_server {
             child.kill().await;
         }
-        self.guard.clean().await;
+        let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match guard {
+            Some(guard) => {
+                let swept = guard.finish().await;
+                swept.killed.into_iter().chain(swept.problems).collect()
+            }
+            None => Vec::new(),
+        }
     }
 }
 
@@ -493,7 +464,7 @@ fn shown(command: &Command) -> String {
 async fn start_queue_server(
     program: &Path,
     logs: &Path,
-    guard: &RunGuard,
+    registry: &Registry,
 ) -> Result<(Child, SocketAddr), VenueError> {
     let start = Start {
         name: "queue server".to_owned(),
@@ -506,7 +477,7 @@ async fn start_queue_server(
         namespace: false,
     };
     std::fs::create_dir_all(logs).ok();
-    let child = Child::start(start, guard.registry()).await.map_err(VenueError::QueueServer)?;
+    let child = Child::start(start, registry).await.map_err(VenueError::QueueServer)?;
     let output = readiness::output(&child, "http://127.0.0.1:");
     readiness::ready(&child, SERVER_START, output).await?;
     let address = child.logs().last_lines(10).iter().find_map(|line| {
@@ -659,7 +630,7 @@ async fn run_command(
     section: &'static str,
     values: &BTreeMap<String, String>,
     log: PathBuf,
-    guard: &RunGuard,
+    registry: &Registry,
 ) -> Result<(), VenueError> {
     let in_manifest = manifest.path.display().to_string();
     let rendered = command
@@ -681,7 +652,7 @@ async fn run_command(
         account: None,
         namespace: false,
     };
-    let child = Child::start(start, guard.registry()).await.map_err(|source| {
+    let child = Child::start(start, registry).await.map_err(|source| {
         VenueError::Command { section, manifest: in_manifest.clone(), source }
     })?;
     let within = manifest.limits.build;
