@@ -1,0 +1,285 @@
+//! Held calls, the gate, and the order of what a director hears.
+
+use futures::FutureExt;
+use rehearsal::tap::{After, Before, Extent, Reply, Side};
+use tokio::io::AsyncWriteExt;
+
+use super::raw;
+use super::recorder::Event;
+use super::stage::Stage;
+
+#[tokio::test]
+async fn the_director_hears_each_boundary_before_bytes_pass() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let mut raw = stage.raw().await;
+    raw.query("INSERT INTO t VALUES (1)").await;
+    let events = stage.recorder.events();
+    assert!(matches!(
+        events.as_slice(),
+        [
+            Event::Connected(_),
+            Event::Before(call),
+            Event::Forwarded(forwarded, Extent::Whole),
+            Event::After(answered, _, true),
+        ] if call.id == *forwarded && call.id == *answered
+    ));
+}
+
+#[tokio::test]
+async fn nothing_of_a_killed_client_passes_the_closed_gate() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let (release, released) = tokio::sync::watch::channel(false);
+    stage.recorder.before("(1)", move || {
+        let mut released = released.clone();
+        async move {
+            released.wait_for(|released| *released).await.unwrap();
+            Before::Forward
+        }
+        .boxed()
+    });
+    let mut raw = stage.raw().await;
+    // The second insert stands in the socket when the client is killed.
+    let inserts = [
+        raw::query("INSERT INTO t VALUES (1)"),
+        raw::query("INSERT INTO t VALUES (2)"),
+    ]
+    .concat();
+    raw.send(&inserts).await;
+    stage.recorder.held("(1)").await;
+    stage.gate.close().await;
+    release.send_replace(true);
+    stage
+        .recorder
+        .until(|events| {
+            events
+                .iter()
+                .find(|it| matches!(it, Event::Forwarded(..)))
+                .map(|_| ())
+        })
+        .await;
+    assert_eq!(stage.recorder.extents(), [Extent::Nothing]);
+    // The client that is about to die does not see its connection end.
+    let silent = futures::poll!(std::pin::pin!(raw.next()));
+    assert!(silent.is_pending());
+    drop(raw);
+    stage.tap.drain().await;
+    assert_eq!(stage.recorder.disconnected().await, "the gate was closed");
+    assert_eq!(stage.recorder.requests().len(), 1);
+    assert!(stage.rows().await.is_empty());
+}
+
+#[tokio::test]
+async fn the_dependencys_connection_of_a_killed_client_ends_though_its_call_is_held() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    stage
+        .recorder
+        .before("(1)", || std::future::pending().boxed());
+    let mut raw = stage.raw().await;
+    raw.send(&raw::query("INSERT INTO t VALUES (1)")).await;
+    stage.recorder.held("(1)").await;
+    stage.gate.close().await;
+    drop(raw);
+    stage.tap.drain().await;
+    assert_eq!(stage.recorder.abandoned().await, Side::Before);
+    assert!(stage.rows().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_a_held_reply_abandons_it() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    stage
+        .recorder
+        .after("INSERT 0 1", || std::future::pending::<After>().boxed());
+    let mut raw = stage.raw().await;
+    raw.send(&raw::query("INSERT INTO t VALUES (1)")).await;
+    stage
+        .recorder
+        .until(|events| {
+            events
+                .iter()
+                .find(|it| matches!(it, Event::After(..)))
+                .map(|_| ())
+        })
+        .await;
+    drop(raw);
+    assert_eq!(stage.recorder.abandoned().await, Side::After);
+    stage.tap.drain().await;
+    assert_eq!(stage.rows().await, [1]);
+}
+
+#[tokio::test]
+async fn a_reply_that_comes_after_its_caller_left_is_undeliverable() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let mut lock = stage.raw().await;
+    lock.query("SELECT pg_advisory_lock(1)").await;
+    let mut raw = stage.raw().await;
+    stage.recorder.forget();
+    raw.send(&raw::query("SELECT pg_advisory_lock(1)")).await;
+    stage
+        .recorder
+        .until(|events| {
+            events
+                .iter()
+                .find(|it| matches!(it, Event::Forwarded(..)))
+                .map(|_| ())
+        })
+        .await;
+    drop(raw);
+    assert_eq!(stage.recorder.abandoned().await, Side::After);
+    // The server notices that its client is gone, and says so to nobody.
+    let (reply, deliverable) = stage
+        .recorder
+        .until(|events| {
+            events.iter().find_map(|event| match event {
+                Event::After(_, reply, deliverable) => Some((reply.clone(), *deliverable)),
+                Event::Disconnected(..) => Some((
+                    std::sync::Arc::new(Reply::Broken {
+                        reason: String::new(),
+                    }),
+                    false,
+                )),
+                _ => None,
+            })
+        })
+        .await;
+    assert!(!deliverable, "{reply:?}");
+    stage.recorder.disconnected().await;
+
+    // A statement that ends by itself is answered, to nobody.
+    stage.recorder.forget();
+    let mut raw = stage.raw().await;
+    stage
+        .recorder
+        .before("(1)", || async { Before::Forward }.boxed());
+    raw.send(&raw::query("INSERT INTO t VALUES (1)")).await;
+    raw.stream.shutdown().await.unwrap();
+    stage.recorder.disconnected().await;
+    assert_eq!(stage.rows().await, [1]);
+}
+
+#[tokio::test]
+async fn what_is_sent_ahead_waits_for_the_answer_before_it() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let (release, released) = tokio::sync::watch::channel(false);
+    stage.recorder.after("INSERT 0 1", move || {
+        let mut released = released.clone();
+        async move {
+            released.wait_for(|released| *released).await.unwrap();
+            After::Deliver
+        }
+        .boxed()
+    });
+    let mut raw = stage.raw().await;
+    let ahead: Vec<u8> = (1..=3)
+        .flat_map(|id| {
+            [
+                raw::parse("", "INSERT INTO t VALUES ($1)"),
+                raw::bind("", &[&id.to_string()]),
+                raw::execute(),
+                raw::sync(),
+            ]
+            .concat()
+        })
+        .collect();
+    raw.send(&ahead).await;
+    stage
+        .recorder
+        .until(|events| {
+            events
+                .iter()
+                .find(|it| matches!(it, Event::After(..)))
+                .map(|_| ())
+        })
+        .await;
+    assert_eq!(stage.rows().await, [1]);
+    release.send_replace(true);
+    for _ in 0..3 {
+        assert_eq!(raw.tags_until(b'Z').await, "12CZ");
+    }
+    assert_eq!(stage.rows().await, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_memory_should_hold_arrives_whole() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let (release, released) = tokio::sync::watch::channel(false);
+    stage.recorder.after("SELECT 3000", move || {
+        let mut released = released.clone();
+        async move {
+            released.wait_for(|released| *released).await.unwrap();
+            After::Deliver
+        }
+        .boxed()
+    });
+    let mut raw = stage.raw().await;
+    raw.send(&raw::query(
+        "SELECT repeat('x', 10000) FROM generate_series(1, 3000)",
+    ))
+    .await;
+    let mut rows = 0;
+    assert_eq!(raw.next().await.unwrap().0, b'T');
+    // Held at the end: the last rows and the tag are still missing.
+    while rows < 800 {
+        assert_eq!(raw.next().await.unwrap().0, b'D');
+        rows += 1;
+    }
+    release.send_replace(true);
+    let rest = raw.tags_until(b'Z').await;
+    assert!(rest.ends_with("DCZ"));
+    assert_eq!(rows + rest.len() - 2, 3000);
+    assert_eq!(stage.recorder.replies().len(), 1);
+}
+
+#[tokio::test]
+async fn the_rows_of_a_copy_pass_both_ways() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let mut tapped = stage.tapped().await;
+    let mut copy = tapped.copy_in_raw("COPY t (id) FROM STDIN").await.unwrap();
+    copy.send(&b"1\n2\n"[..]).await.unwrap();
+    assert_eq!(copy.finish().await.unwrap(), 2);
+    assert_eq!(stage.recorder.durable(), ["COPY t (id) FROM STDIN"]);
+    let mut copy = tapped.copy_in_raw("COPY t (id) FROM STDIN").await.unwrap();
+    copy.send(&b"not a number\n"[..]).await.unwrap();
+    copy.finish().await.unwrap_err();
+    let out = {
+        use futures::TryStreamExt;
+        let out = tapped.copy_out_raw("COPY t (id) TO STDOUT").await.unwrap();
+        out.try_collect::<Vec<_>>().await.unwrap().concat()
+    };
+    assert_eq!(out, b"1\n2\n");
+    // In the extended protocol the server ignores the Sync that came before the rows.
+    let mut raw = stage.raw().await;
+    let copy = "COPY t (id) FROM STDIN";
+    raw.send(
+        &[
+            raw::parse("", copy),
+            raw::bind("", &[]),
+            raw::execute(),
+            raw::sync(),
+        ]
+        .concat(),
+    )
+    .await;
+    assert_eq!(raw.tags_until(b'G').await, "12G");
+    let rows = [raw::frame(b'd', b"7\n"), raw::frame(b'c', b""), raw::sync()].concat();
+    raw.send(&[rows, raw::query("SELECT 1")].concat()).await;
+    assert_eq!(raw.tags_until(b'Z').await, "CZ");
+    assert_eq!(raw.tags_until(b'Z').await, "TDCZ");
+    assert_eq!(stage.rows().await, [1, 2, 7]);
+}
