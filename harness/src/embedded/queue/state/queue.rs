@@ -146,32 +146,39 @@ impl Queue {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// Lets time pass: delays and visibilities end, old messages are dropped.
+    /// Lets time pass: delays and visibilities end, old messages are dropped, each
+    /// in the order of its own moment.
     pub(super) fn advance(&mut self, now: Moment, log: &mut DeliveryLog) {
-        while let Some(&(due, key)) = self.timers.first() {
-            if due > now {
-                break;
-            }
-            let delayed = self
-                .messages
-                .get(&key)
-                .is_some_and(|message| matches!(message.standing, Standing::Delayed(_)));
-            let event = if delayed {
-                Event::DelayEnded
-            } else {
-                Event::VisibilityEnded
-            };
-            self.write(log, key, due, event);
-            self.show(key);
-        }
         let retention = self.settings.retention();
-        while let Some(&(sent, key)) = self.ages.first() {
-            if sent.plus(retention) > now {
-                break;
+        loop {
+            let timer = self.timers.first().copied();
+            let age = self
+                .ages
+                .first()
+                .map(|(sent, key)| (sent.plus(retention), *key));
+            let timer_is_next = match (timer, age) {
+                (Some((due, _)), Some((end, _))) => due <= end,
+                (timer, _) => timer.is_some(),
+            };
+            let next = if timer_is_next { timer } else { age };
+            let Some((at, key)) = next.filter(|(at, _)| *at <= now) else {
+                return;
+            };
+            if timer_is_next {
+                self.write(log, key, at, self.end_of_hiding(key));
+                self.show(key);
+            } else {
+                self.write(log, key, at, Event::RetentionEnded);
+                self.take(key);
+                self.tally.expired += 1;
             }
-            self.write(log, key, now, Event::RetentionEnded);
-            self.take(key);
-            self.tally.expired += 1;
+        }
+    }
+
+    fn end_of_hiding(&self, key: u64) -> Event {
+        match self.messages.get(&key).map(|message| message.standing) {
+            Some(Standing::Delayed(_)) => Event::DelayEnded,
+            _ => Event::VisibilityEnded,
         }
     }
 
