@@ -176,7 +176,11 @@ mod tests {
 
     #[test]
     fn an_incarnation_reads_back_what_it_prints() {
-        let incarnation = Incarnation { role: "dead-letter-reader".into(), instance: 2, start: 13 };
+        let incarnation = Incarnation {
+            role: "dead-letter-reader".into(),
+            instance: 2,
+            start: 13,
+        };
         let text = incarnation.to_string();
         assert_eq!(text, "dead-letter-reader-2#13");
         assert_eq!(Incarnation::try_from(text).unwrap(), incarnation);

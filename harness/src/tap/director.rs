@@ -34,8 +34,12 @@ pub trait Director: Send + Sync + 'static {
 
     /// Before a reply is delivered. Also called, with `deliverable` false, for a
     /// reply that came in after the client had gone: nobody will get it.
-    fn after(&self, call: Arc<Call>, reply: Arc<Reply>, deliverable: bool)
-    -> BoxFuture<'static, After>;
+    fn after(
+        &self,
+        call: Arc<Call>,
+        reply: Arc<Reply>,
+        deliverable: bool,
+    ) -> BoxFuture<'static, After>;
 
     /// The client went away while the call was held at this side, or before its
     /// reply came ([`Side::After`]).
@@ -43,7 +47,9 @@ pub trait Director: Send + Sync + 'static {
 }
 
 /// Which of a call's two boundaries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// No byte of the call reached the dependency.

@@ -31,7 +31,10 @@ pub struct Gate {
 
 impl Default for Gate {
     fn default() -> Self {
-        Self { closed: watch::Sender::new(false), active: watch::Sender::new(0) }
+        Self {
+            closed: watch::Sender::new(false),
+            active: watch::Sender::new(0),
+        }
     }
 }
 
@@ -108,7 +111,10 @@ mod tests {
     async fn a_closed_gate_forwards_nothing() {
         let gate = Gate::new();
         gate.close().await;
-        let extent = gate.forward(async { panic!("must not be polled") }).await.unwrap();
+        let extent = gate
+            .forward(async { panic!("must not be polled") })
+            .await
+            .unwrap();
         assert_eq!(extent, Extent::Nothing);
     }
 
@@ -126,6 +132,9 @@ mod tests {
 
     #[tokio::test]
     async fn an_open_gate_forwards_whole() {
-        assert_eq!(Gate::new().forward(async { Ok(()) }).await.unwrap(), Extent::Whole);
+        assert_eq!(
+            Gate::new().forward(async { Ok(()) }).await.unwrap(),
+            Extent::Whole
+        );
     }
 }

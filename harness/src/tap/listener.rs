@@ -79,9 +79,14 @@ impl Tap {
                 // A client that is gone before it was accepted is no connection.
                 let Ok((client, _)) = accepted else { continue };
                 let _ = client.set_nodelay(true);
-                let id = context.director.connected(&context.author, &context.dependency);
-                let connection =
-                    ConnectionContext { tap: context.clone(), id, closing: closing.clone() };
+                let id = context
+                    .director
+                    .connected(&context.author, &context.dependency);
+                let connection = ConnectionContext {
+                    tap: context.clone(),
+                    id,
+                    closing: closing.clone(),
+                };
                 let director = Arc::clone(&context.director);
                 let handling = handle(client, connection);
                 connections.spawn(async move {
