@@ -8,7 +8,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 /// The rehearsal may hold a process here for as long as a scenario needs.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Where stages are announced, if anywhere.
 pub(crate) struct Checkpoint(Option<(reqwest::Client, String)>);

@@ -22,11 +22,11 @@ pub(crate) struct Database {
 #[derive(Args, Clone)]
 pub(crate) struct Queue {
     /// Where SQS answers, over plain HTTP.
-    #[arg(long, env = "QUEUE_ENDPOINT")]
-    pub(crate) queue_endpoint: String,
+    #[arg(id = "queue_endpoint", long = "queue-endpoint", env = "QUEUE_ENDPOINT")]
+    pub(crate) endpoint: String,
     /// The URL of the queue with the jobs.
-    #[arg(long, env = "QUEUE_URL")]
-    pub(crate) queue_url: String,
+    #[arg(id = "queue_url", long = "queue-url", env = "QUEUE_URL")]
+    pub(crate) url: String,
     /// The region that requests are signed for.
     #[arg(long, env = "AWS_REGION", default_value = "us-east-1")]
     pub(crate) region: String,
@@ -47,8 +47,8 @@ pub(crate) struct Queue {
     )]
     pub(crate) secret_access_key: String,
     /// How long one call may take, beyond the wait of a long poll.
-    #[arg(long, env = "QUEUE_TIMEOUT", default_value = "5s", value_parser = duration::parse)]
-    pub(crate) queue_timeout: Duration,
+    #[arg(id = "queue_timeout", long = "queue-timeout", env = "QUEUE_TIMEOUT", default_value = "5s", value_parser = duration::parse)]
+    pub(crate) timeout: Duration,
 }
 
 /// `api`.

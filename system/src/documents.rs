@@ -39,7 +39,7 @@ impl DocumentStore {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(timeout)
             .build()
-            .map_err(|error| crate::text(error))?;
+            .map_err(crate::text)?;
         Ok(Self { client, base })
     }
 

@@ -33,8 +33,8 @@ mod tests {
     fn units_are_read() {
         assert_eq!(parse("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!(parse("2s"), Ok(Duration::from_secs(2)));
-        assert_eq!(parse("5m"), Ok(Duration::from_secs(300)));
-        assert_eq!(parse("1h"), Ok(Duration::from_secs(3600)));
+        assert_eq!(parse("5m"), Ok(Duration::from_mins(5)));
+        assert_eq!(parse("1h"), Ok(Duration::from_hours(1)));
     }
 
     #[test]

@@ -64,7 +64,7 @@ async fn main() -> ExitCode {
         Role::Api(settings) => api::run(settings).await.map_err(text),
         Role::Publisher(settings) => publisher::run(settings).await.map_err(text),
         Role::Worker(settings) => worker::run(settings).await.map_err(text),
-        Role::Operator(settings) => operator::run(settings).await.map_err(text),
+        Role::Operator(settings) => return operator(settings).await,
         Role::Migrate(settings) => migrate(&settings).await.map_err(text),
     };
     let code = match outcome {
@@ -77,6 +77,19 @@ async fn main() -> ExitCode {
     // A parser that never returns has a thread of its own, which must not keep a process
     // alive that has nothing left to do.
     std::process::exit(code)
+}
+
+/// A command for people: what stands in the way is said in one plain line.
+async fn operator(settings: config::Operator) -> ExitCode {
+    use std::io::Write;
+
+    match operator::run(settings).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {}", text(error));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 async fn migrate(settings: &config::Database) -> Result<(), store::StoreError> {

@@ -52,7 +52,7 @@ impl Outside {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(timeout)
             .build()
-            .map_err(|error| crate::text(error))?;
+            .map_err(crate::text)?;
         Ok(Self {
             client,
             url,

@@ -10,7 +10,7 @@ use crate::queue::{Queue, Sent};
 use crate::shutdown;
 use crate::store::{Store, StoreError, outbox};
 
-const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 
 /// Why the publisher ended.
 #[derive(Debug, thiserror::Error)]

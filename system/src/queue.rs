@@ -58,7 +58,7 @@ pub(crate) struct QueueError {
 impl Queue {
     /// A client for the queue in `settings`.
     pub(crate) fn new(settings: &config::Queue) -> Self {
-        let timeout = settings.queue_timeout;
+        let timeout = settings.timeout;
         let credentials = Credentials::new(
             &settings.access_key_id,
             &settings.secret_access_key,
@@ -69,7 +69,7 @@ impl Queue {
         let configuration = aws_sdk_sqs::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(settings.region.clone()))
-            .endpoint_url(&settings.queue_endpoint)
+            .endpoint_url(&settings.endpoint)
             .credentials_provider(credentials)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts(timeout))
@@ -78,7 +78,7 @@ impl Queue {
             .build();
         Self {
             client: Client::from_conf(configuration),
-            url: settings.queue_url.clone(),
+            url: settings.url.clone(),
             timeout,
         }
     }

@@ -38,4 +38,26 @@ mod tests {
             ));
         }
     }
+
+    #[test]
+    #[ignore = "dies; run by `the_poison_kills_the_whole_process`"]
+    fn dies_of_the_poison() {
+        let parser = std::thread::spawn(|| text(&fixture("poison.pdf")));
+        let _ = parser.join();
+    }
+
+    #[test]
+    fn the_poison_kills_the_whole_process() {
+        use std::os::unix::process::ExitStatusExt;
+
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "extract::pdf::tests::dies_of_the_poison",
+                "--ignored",
+            ])
+            .output()
+            .unwrap();
+        assert!(child.status.signal().is_some(), "{:?}", child.status);
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) enum OperatorError {
     #[error("cannot write the answer")]
     Output(#[from] io::Error),
     /// The rules forbid it.
-    #[error("`{subject}`: {}", advice(.refusal))]
+    #[error("`{subject}`: {}", advice(*.refusal))]
     Refused {
         /// The job or message.
         subject: String,
@@ -29,7 +29,7 @@ pub(crate) enum OperatorError {
 }
 
 /// Says what stands in the way, and what would remove it.
-fn advice(refusal: &Refusal) -> &'static str {
+fn advice(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::NotInQuarantine => "nothing in quarantine has this id; see `operator list`",
         Refusal::Settled => "its record was settled already; see `operator show`",

@@ -129,16 +129,23 @@ impl Store {
         }
     }
 
-    /// Bounds a piece of work by the time-out: the server may be frozen, and then its own
-    /// statement time-out does not fire.
     async fn limit<T>(
         &self,
         work: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
-        match tokio::time::timeout(self.timeout * 2, work).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
-        }
+        limit(self.timeout, work).await
+    }
+}
+
+/// Bounds a piece of work: the server may be frozen, and then its own statement time-out
+/// does not fire.
+async fn limit<T>(
+    timeout: Duration,
+    work: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    match tokio::time::timeout(timeout * 2, work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::PgArguments;
 use sqlx::{Postgres, Transaction};
 
-use super::{Purpose, Store, StoreError};
+use super::{Purpose, Store, StoreError, limit};
 
 /// Refusals after which a row counts as one that can never be sent.
 pub(crate) const REFUSALS: i32 = 3;
@@ -30,6 +30,7 @@ pub(crate) struct Backlog {
 /// Rows that this publisher alone holds. They are freed when it ends, however it ends.
 pub(crate) struct Claim {
     transaction: Transaction<'static, Postgres>,
+    timeout: Duration,
 }
 
 impl Store {
@@ -52,7 +53,11 @@ impl Store {
                 transaction.rollback().await?;
                 return Ok(None);
             }
-            Ok(Some((Claim { transaction }, entries)))
+            let claim = Claim {
+                transaction,
+                timeout: self.timeout,
+            };
+            Ok(Some((claim, entries)))
         })
         .await
         .to("read the outbox")
@@ -77,39 +82,24 @@ impl Store {
 }
 
 impl Claim {
-    fn connection(&mut self) -> &mut PgConnection {
-        &mut self.transaction
-    }
-
     /// The queue accepted this row as `message_id`.
     pub(crate) async fn delivered(&mut self, id: i64, message_id: &str) -> Result<(), StoreError> {
-        sqlx::query(
+        let query = sqlx::query(
             "update outbox set state = 'delivered', message_id = $2, settled_at = now(), last_error = null
              where id = $1",
-        )
-        .bind(id)
-        .bind(message_id)
-        .execute(self.connection())
-        .await
-        .map(|_| ())
-        .to("mark an outbox row as delivered")
+        );
+        self.mark(query.bind(id).bind(message_id)).await
     }
 
     /// The queue refused the row itself. It is tried again at once, three times in all.
     pub(crate) async fn refused(&mut self, id: i64, why: &str) -> Result<(), StoreError> {
-        sqlx::query(
+        let query = sqlx::query(
             "update outbox set refusals = refusals + 1, last_error = $2,
                  state = case when refusals + 1 >= $3 then 'unsendable' else 'unsent' end,
                  settled_at = case when refusals + 1 >= $3 then now() end
              where id = $1",
-        )
-        .bind(id)
-        .bind(why)
-        .bind(REFUSALS)
-        .execute(self.connection())
-        .await
-        .map(|_| ())
-        .to("record a refused outbox row")
+        );
+        self.mark(query.bind(id).bind(why).bind(REFUSALS)).await
     }
 
     /// Sending failed for a passing reason, or its answer was lost.
@@ -119,22 +109,29 @@ impl Claim {
         why: &str,
         wait: Duration,
     ) -> Result<(), StoreError> {
-        sqlx::query(
+        let query = sqlx::query(
             "update outbox set failures = failures + 1, last_error = $2,
                  next_try_at = now() + make_interval(secs => $3)
              where id = $1",
-        )
-        .bind(id)
-        .bind(why)
-        .bind(wait.as_secs_f64())
-        .execute(self.connection())
-        .await
-        .map(|_| ())
-        .to("postpone an outbox row")
+        );
+        self.mark(query.bind(id).bind(why).bind(wait.as_secs_f64()))
+            .await
+    }
+
+    async fn mark(
+        &mut self,
+        query: sqlx::query::Query<'_, Postgres, PgArguments>,
+    ) -> Result<(), StoreError> {
+        limit(self.timeout, query.execute(&mut *self.transaction))
+            .await
+            .map(|_| ())
+            .to("mark an outbox row")
     }
 
     /// Makes what was recorded durable and frees the rows.
     pub(crate) async fn settle(self) -> Result<(), StoreError> {
-        self.transaction.commit().await.to("settle outbox rows")
+        limit(self.timeout, self.transaction.commit())
+            .await
+            .to("settle outbox rows")
     }
 }

@@ -17,7 +17,7 @@ use crate::store::decision::Decision;
 use crate::store::quarantine::HandOver;
 
 /// The longest back-off between two attempts.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(15 * 60);
+const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 
 /// What the queue carries.
 #[derive(Deserialize)]
