@@ -118,16 +118,13 @@ pub(crate) fn decode(segment: &str) -> String {
             tail.get(at)
                 .and_then(|&digit| char::from(digit).to_digit(16))
         };
-        match (byte, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                // Two hexadecimal digits are always one byte.
-                decoded.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
-                rest = &tail[2..];
-            }
-            _ => {
-                decoded.push(byte);
-                rest = tail;
-            }
+        if let (b'%', Some(high), Some(low)) = (byte, digit(0), digit(1)) {
+            // Two hexadecimal digits are always one byte.
+            decoded.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
+            rest = &tail[2..];
+        } else {
+            decoded.push(byte);
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()

@@ -1,5 +1,9 @@
 //! The harness in the part of an outside service: what it answers, and what it says it
 //! performed.
+#![allow(
+    clippy::unwrap_used,
+    reason = "all of this is tests, not only what is marked so"
+)]
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +28,14 @@ impl Contents for Library {
 
 fn route(method: &str, path: &str, status: u16, reply: ReplyBody) -> Route {
     let (method, path) = (method.to_owned(), path.to_owned());
-    Route { method, path, write: false, job: None, status, reply }
+    Route {
+        method,
+        path,
+        write: false,
+        job: None,
+        status,
+        reply,
+    }
 }
 
 type Log = Arc<Mutex<Vec<Performed>>>;
@@ -37,21 +48,33 @@ async fn stub() -> (Stub, Log) {
         Route {
             write: true,
             job: Some(job),
-            ..route("POST", "/mails", 202, ReplyBody::Text(r#"{"ok":true}"#.to_owned()))
+            ..route(
+                "POST",
+                "/mails",
+                202,
+                ReplyBody::Text(r#"{"ok":true}"#.to_owned()),
+            )
         },
         route("DELETE", "/mails/*", 204, ReplyBody::Empty),
     ];
     let log = Log::default();
     let told = Arc::clone(&log);
     let record = move |performed: &Performed| told.lock().unwrap().push(performed.clone());
-    (Stub::start(routes, Arc::new(Library), record).await.unwrap(), log)
+    (
+        Stub::start(routes, Arc::new(Library), record)
+            .await
+            .unwrap(),
+        log,
+    )
 }
 
 #[tokio::test]
 async fn a_message_is_served_by_its_name_or_its_job_with_its_media_type() {
     let (stub, log) = stub().await;
     for path in ["files/M3", "by-job/j-3"] {
-        let reply = reqwest::get(format!("http://{}/{path}", stub.address())).await.unwrap();
+        let reply = reqwest::get(format!("http://{}/{path}", stub.address()))
+            .await
+            .unwrap();
         assert_eq!(reply.status(), 200);
         assert_eq!(reply.headers()["content-type"], "application/x-poison");
         assert_eq!(reply.bytes().await.unwrap(), &b"\0\xff poison"[..]);
@@ -69,18 +92,36 @@ async fn writes_are_counted_by_job_and_told_before_they_are_answered() {
     let url = format!("http://{}/mails", stub.address());
     for job in ["j-1", "j-2", "j-1"] {
         let body = serde_json::json!({ "job_id": job });
-        let reply = reqwest::Client::new().post(&url).json(&body).send().await.unwrap();
+        let reply = reqwest::Client::new()
+            .post(&url)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(reply.status(), 202);
         assert_eq!(reply.headers()["content-type"], "application/json");
-        assert_eq!(log.lock().unwrap().last().unwrap().job.as_deref(), Some(job));
+        assert_eq!(
+            log.lock().unwrap().last().unwrap().job.as_deref(),
+            Some(job)
+        );
         assert_eq!(reply.text().await.unwrap(), r#"{"ok":true}"#);
     }
-    assert_eq!((stub.writes(), stub.writes_for("j-1"), stub.writes_for("j-2")), (3, 2, 1));
+    assert_eq!(
+        (
+            stub.writes(),
+            stub.writes_for("j-1"),
+            stub.writes_for("j-2")
+        ),
+        (3, 2, 1)
+    );
     let log = log.lock().unwrap();
     let sequences: Vec<u64> = log.iter().map(|performed| performed.sequence).collect();
     assert_eq!(sequences, [1, 2, 3]);
     let request = &log[0].request;
-    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/mails"));
+    assert_eq!(
+        (request.method.as_str(), request.path.as_str()),
+        ("POST", "/mails")
+    );
     assert_eq!(&request.body[..], br#"{"job_id":"j-1"}"#);
 }
 
@@ -88,10 +129,17 @@ async fn writes_are_counted_by_job_and_told_before_they_are_answered() {
 async fn what_fits_no_route_is_told_and_answered_404_with_the_routes() {
     let (stub, log) = stub().await;
     let url = |path: &str| format!("http://{}{path}", stub.address());
-    let reply = reqwest::Client::new().put(url("/mails")).send().await.unwrap();
+    let reply = reqwest::Client::new()
+        .put(url("/mails"))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(reply.status(), 404);
     let text = reply.text().await.unwrap();
-    assert!(text.contains("no route for PUT /mails; its routes: GET /files/{message},"), "{text}");
+    assert!(
+        text.contains("no route for PUT /mails; its routes: GET /files/{message},"),
+        "{text}"
+    );
 
     let reply = reqwest::get(url("/files/M9")).await.unwrap();
     assert_eq!(reply.status(), 404);

@@ -1,5 +1,9 @@
 //! The HTTP tap between a client and a dependency made of plain sockets, and what is
 //! built of the same parts. Each promise of the tap has a test.
+#![allow(
+    clippy::unwrap_used,
+    reason = "all of this is tests, not only what is marked so"
+)]
 
 #[path = "tap_http/boundaries.rs"]
 mod boundaries;
@@ -38,7 +42,12 @@ impl Stand {
         let context = context(dependency.address(), &witness);
         let gate = Arc::clone(&context.gate);
         let tap = http::open(context).await.unwrap();
-        Self { witness, gate, dependency, tap }
+        Self {
+            witness,
+            gate,
+            dependency,
+            tap,
+        }
     }
 
     async fn client(&self) -> Peer {

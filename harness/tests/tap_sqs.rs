@@ -1,5 +1,9 @@
 //! The SQS tap between a real SDK (or a plain socket) and a server that speaks just
 //! enough of the protocol.
+#![allow(
+    clippy::unwrap_used,
+    reason = "all of this is tests, not only what is marked so"
+)]
 
 #[path = "tap_sqs/calls.rs"]
 mod calls;
@@ -27,7 +31,11 @@ impl Stand {
         let queue = Queue::start().await;
         let witness = Witness::new();
         let tap = sqs::open(context(queue.address, &witness)).await.unwrap();
-        Self { witness, queue, tap }
+        Self {
+            witness,
+            queue,
+            tap,
+        }
     }
 
     fn sdk(&self) -> aws_sdk_sqs::Client {

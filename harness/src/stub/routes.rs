@@ -57,11 +57,10 @@ impl Routes {
             ReplyBody::Text(text) => {
                 ResponseMessage::new(route.status, text_type(text), text.clone())
             }
-            ReplyBody::Message => match self.content(message.as_deref(), job.as_deref()) {
-                Some(Content { bytes, media_type }) => {
-                    ResponseMessage::new(route.status, &media_type, bytes)
-                }
-                None => {
+            ReplyBody::Message => {
+                let Some(Content { bytes, media_type }) =
+                    self.content(message.as_deref(), job.as_deref())
+                else {
                     let name = message
                         .as_deref()
                         .or(job.as_deref())
@@ -73,8 +72,9 @@ impl Routes {
                         write: false,
                         response,
                     };
-                }
-            },
+                };
+                ResponseMessage::new(route.status, &media_type, bytes)
+            }
         };
         Outcome {
             job,

@@ -18,7 +18,9 @@ fn teapot() -> Reply {
 async fn a_call_is_recorded_before_it_is_passed_on_and_its_reply_before_it_is_delivered() {
     let stand = Stand::new().await;
     let mut client = stand.client().await;
-    client.send("POST /a?b=1 HTTP/1.1\r\nHost: h\r\nX-One: 1\r\nContent-Length: 3\r\n\r\nxyz").await;
+    client
+        .send("POST /a?b=1 HTTP/1.1\r\nHost: h\r\nX-One: 1\r\nContent-Length: 3\r\n\r\nxyz")
+        .await;
     let mut peer = stand.dependency.accept().await;
     let (head, body) = peer.message().await;
     assert_eq!(
@@ -27,20 +29,35 @@ async fn a_call_is_recorded_before_it_is_passed_on_and_its_reply_before_it_is_de
     );
     assert_eq!(body, b"xyz");
     stand.witness.told("forwarded Whole").await;
-    assert_eq!(stand.witness.words(), ["connected", "before", "forwarded Whole"]);
+    assert_eq!(
+        stand.witness.words(),
+        ["connected", "before", "forwarded Whole"]
+    );
 
-    peer.send("HTTP/1.1 201 Made\r\nX-Two: 2\r\nContent-Length: 2\r\n\r\nok").await;
+    peer.send("HTTP/1.1 201 Made\r\nX-Two: 2\r\nContent-Length: 2\r\n\r\nok")
+        .await;
     let (head, body) = client.message().await;
-    assert_eq!(head, "HTTP/1.1 201 Made\r\nX-Two: 2\r\ncontent-length: 2\r\n\r\n");
+    assert_eq!(
+        head,
+        "HTTP/1.1 201 Made\r\nX-Two: 2\r\ncontent-length: 2\r\n\r\n"
+    );
     assert_eq!(body, b"ok");
-    assert_eq!(stand.witness.words(), ["connected", "before", "forwarded Whole", "after"]);
+    assert_eq!(
+        stand.witness.words(),
+        ["connected", "before", "forwarded Whole", "after"]
+    );
 
     let request = &stand.witness.requests()[0];
-    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/a"));
+    assert_eq!(
+        (request.method.as_str(), request.path.as_str()),
+        ("POST", "/a")
+    );
     assert_eq!(request.query.as_deref(), Some("b=1"));
     assert_eq!(request.headers[1], ("x-one".to_owned(), "1".to_owned()));
     assert_eq!(&request.body[..], b"xyz");
-    let Reply::Http(reply) = &*stand.witness.replies()[0] else { panic!("no HTTP reply") };
+    let Reply::Http(reply) = &*stand.witness.replies()[0] else {
+        panic!("no HTTP reply")
+    };
     assert_eq!((reply.status, &reply.body[..]), (201, &b"ok"[..]));
     assert_eq!(reply.headers[0], ("x-two".to_owned(), "2".to_owned()));
 }
@@ -82,9 +99,12 @@ async fn a_director_answers_in_place_of_the_dependency_and_the_connection_lives(
     let mut client = stand.client().await;
     client.send(GET).await;
     let (head, body) = client.message().await;
-    assert!(head.starts_with("HTTP/1.1 418 I'm a teapot\r\nx-made-by: director\r\n"), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 418 I'm a teapot\r\nx-made-by: director\r\n"),
+        "{head}"
+    );
     assert_eq!(body, b"short");
-    assert!(stand.dependency.untouched().await);
+    assert!(stand.dependency.untouched());
 
     client.send(GET).await;
     let mut peer = stand.dependency.accept().await;
@@ -139,7 +159,9 @@ async fn a_reply_can_be_replaced() {
     assert!(head.starts_with("HTTP/1.1 418 "), "{head}");
     assert_eq!(body, b"short");
 
-    stand.witness.decide_after(After::Replace(Reply::Broken { reason: "lost".to_owned() }));
+    stand.witness.decide_after(After::Replace(Reply::Broken {
+        reason: "lost".to_owned(),
+    }));
     client.send(GET).await;
     peer.message().await;
     peer.send(REPLY).await;
@@ -160,7 +182,7 @@ async fn a_client_that_leaves_while_held_before_abandons_its_call() {
         stand.witness.words(),
         ["connected", "before", "abandoned Before", "disconnected"]
     );
-    assert!(stand.dependency.untouched().await);
+    assert!(stand.dependency.untouched());
 }
 
 #[tokio::test]
@@ -212,19 +234,29 @@ async fn a_dependency_that_closes_in_place_of_a_reply_ends_the_call_as_broken() 
     client.send(GET).await;
     let mut peer = stand.dependency.accept().await;
     peer.message().await;
-    peer.send("HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf").await;
+    peer.send("HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf")
+        .await;
     drop(peer);
     client.closed().await;
     stand.witness.told("broken").await;
-    let Event::After(_, reply, true) = &stand.witness.events()[3] else { panic!("no after") };
-    let Reply::Broken { reason } = &**reply else { panic!("not broken") };
+    let Event::After(_, reply, true) = &stand.witness.events()[3] else {
+        panic!("no after")
+    };
+    let Reply::Broken { reason } = &**reply else {
+        panic!("not broken")
+    };
     assert!(reason.contains("before a whole reply"), "{reason}");
 }
 
 #[tokio::test]
 async fn an_unreachable_dependency_resets_the_client_and_forwards_nothing() {
     let stand = Stand::new().await;
-    let Stand { witness, tap, dependency, .. } = stand;
+    let Stand {
+        witness,
+        tap,
+        dependency,
+        ..
+    } = stand;
     drop(dependency);
     let mut client = crate::witness::Peer::connect(tap.address()).await;
     client.send(GET).await;
@@ -232,9 +264,17 @@ async fn an_unreachable_dependency_resets_the_client_and_forwards_nothing() {
     witness.told("disconnected").await;
     assert_eq!(
         witness.words(),
-        ["connected", "before", "forwarded Nothing", "broken", "disconnected"]
+        [
+            "connected",
+            "before",
+            "forwarded Nothing",
+            "broken",
+            "disconnected"
+        ]
     );
-    let Reply::Broken { reason } = &*witness.replies()[0] else { panic!("not broken") };
+    let Reply::Broken { reason } = &*witness.replies()[0] else {
+        panic!("not broken")
+    };
     assert!(reason.contains("cannot connect to 127.0.0.1:"), "{reason}");
 }
 
@@ -243,14 +283,22 @@ async fn each_client_connection_has_one_upstream_connection() {
     let stand = Stand::new().await;
     let (mut first, mut first_peer) = stand.warm().await;
     let (mut second, mut second_peer) = stand.warm().await;
-    for (client, peer) in [(&mut first, &mut first_peer), (&mut second, &mut second_peer)] {
+    for (client, peer) in [
+        (&mut first, &mut first_peer),
+        (&mut second, &mut second_peer),
+    ] {
         client.send(GET).await;
         peer.message().await;
         peer.send(REPLY).await;
         client.message().await;
     }
-    assert!(stand.dependency.untouched().await);
-    let connections: Vec<u64> = stand.witness.calls().iter().map(|call| call.connection.0).collect();
+    assert!(stand.dependency.untouched());
+    let connections: Vec<u64> = stand
+        .witness
+        .calls()
+        .iter()
+        .map(|call| call.connection.0)
+        .collect();
     assert_eq!(connections, [1, 2, 1, 2]);
 }
 
@@ -277,7 +325,10 @@ async fn a_dependency_that_closes_an_idle_connection_closes_the_clients() {
     client.closed().await;
     drop(client);
     stand.witness.told("disconnected").await;
-    assert_eq!(stand.witness.reasons(), ["the dependency closed the connection"]);
+    assert_eq!(
+        stand.witness.reasons(),
+        ["the dependency closed the connection"]
+    );
 }
 
 #[tokio::test]
@@ -295,6 +346,9 @@ async fn closing_the_tap_ends_connections_as_if_their_clients_had() {
     };
     crate::witness::soon(futures::future::join(closing, peers)).await;
     let words = stand.witness.words();
-    assert_eq!(words.iter().filter(|word| *word == "disconnected").count(), 2);
+    assert_eq!(
+        words.iter().filter(|word| *word == "disconnected").count(),
+        2
+    );
     assert!(words.contains(&"broken for nobody".to_owned()));
 }

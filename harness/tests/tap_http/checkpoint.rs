@@ -18,15 +18,28 @@ impl Stand {
         let witness = Witness::new();
         let gate = Arc::new(Gate::new());
         let director: Arc<dyn Director> = witness.clone();
-        let checkpoint = Checkpoint::open(author(), director, Arc::clone(&gate)).await.unwrap();
-        Self { witness, gate, checkpoint }
+        let checkpoint = Checkpoint::open(author(), director, Arc::clone(&gate))
+            .await
+            .unwrap();
+        Self {
+            witness,
+            gate,
+            checkpoint,
+        }
     }
 
     /// A connection, and the path that stages stand below.
     async fn client(&self) -> (Peer, String) {
         let url = self.checkpoint.url();
-        let (address, token) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-        (Peer::connect(address.parse().unwrap()).await, format!("/{token}"))
+        let (address, token) = url
+            .strip_prefix("http://")
+            .unwrap()
+            .split_once('/')
+            .unwrap();
+        (
+            Peer::connect(address.parse().unwrap()).await,
+            format!("/{token}"),
+        )
     }
 }
 
@@ -40,12 +53,23 @@ async fn an_announcement_is_a_call_that_is_held_until_the_director_lets_it_go() 
     let stand = Stand::new().await;
     let (mut client, path) = stand.client().await;
     let release = stand.witness.hold_before();
-    client.send(post(&format!("{path}/parsing"), r#"{"job":"j-1","message_id":"m-1"}"#)).await;
+    client
+        .send(post(
+            &format!("{path}/parsing"),
+            r#"{"job":"j-1","message_id":"m-1"}"#,
+        ))
+        .await;
     stand.witness.told("before").await;
     assert!(client.silent());
     release.send(Before::Forward).unwrap();
-    assert_eq!(client.read_to("\r\n\r\n").await, "HTTP/1.1 204 No Content\r\n\r\n");
-    assert_eq!(stand.witness.words(), ["connected", "before", "forwarded Whole"]);
+    assert_eq!(
+        client.read_to("\r\n\r\n").await,
+        "HTTP/1.1 204 No Content\r\n\r\n"
+    );
+    assert_eq!(
+        stand.witness.words(),
+        ["connected", "before", "forwarded Whole"]
+    );
 
     assert_eq!(stand.witness.calls()[0].dependency.as_str(), DEPENDENCY);
     let request = &stand.witness.requests()[0];
@@ -55,9 +79,16 @@ async fn an_announcement_is_a_call_that_is_held_until_the_director_lets_it_go() 
     assert_eq!(announcement.job.as_deref(), Some("j-1"));
     assert_eq!(announcement.message_id.as_deref(), Some("m-1"));
 
-    client.send(post(&format!("{path}/parsed?job=j-2"), "")).await;
+    client
+        .send(post(&format!("{path}/parsed?job=j-2"), ""))
+        .await;
     client.read_to("\r\n\r\n").await;
-    assert_eq!(Announcement::read(&stand.witness.requests()[1]).job.as_deref(), Some("j-2"));
+    assert_eq!(
+        Announcement::read(&stand.witness.requests()[1])
+            .job
+            .as_deref(),
+        Some("j-2")
+    );
 }
 
 #[tokio::test]
@@ -107,13 +138,20 @@ async fn what_is_no_announcement_is_refused_and_its_reason_recorded() {
         (post("TOKEN/", ""), 404, "name the stage"),
         (post("TOKENx/parsing", ""), 403, "wrong token"),
         (post("TOKEN/parsing", "{"), 400, "not JSON"),
-        ("GET TOKEN/parsing HTTP/1.1\r\nhost: h\r\n\r\n".to_owned(), 405, "use POST"),
+        (
+            "GET TOKEN/parsing HTTP/1.1\r\nhost: h\r\n\r\n".to_owned(),
+            405,
+            "use POST",
+        ),
     ] {
         let stand = Stand::new().await;
         let (mut client, path) = stand.client().await;
         client.send(request.replace("TOKEN", &path)).await;
         let reply = String::from_utf8(client.rest().await.unwrap()).unwrap();
-        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {reply}");
+        assert!(
+            reply.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{request}: {reply}"
+        );
         drop(client);
         stand.witness.told("disconnected").await;
         assert_eq!(stand.witness.words(), ["connected", "disconnected"]);

@@ -35,7 +35,12 @@ async fn a_process_killed_at_a_held_call_never_made_it() {
     peer.closed().await;
     drop(peer);
     soon(stand.tap.drain()).await;
-    assert!(!stand.witness.words().contains(&"forwarded Partly".to_owned()));
+    assert!(
+        !stand
+            .witness
+            .words()
+            .contains(&"forwarded Partly".to_owned())
+    );
     assert_eq!(stand.witness.words().last().unwrap(), "disconnected");
 }
 
@@ -61,7 +66,11 @@ async fn a_write_under_way_is_cut_off_and_recorded_as_partly_forwarded() {
     let stand = Stand::new().await;
     let mut client = stand.client().await;
     let length = 48 * 1024 * 1024;
-    client.send(format!("PUT /a HTTP/1.1\r\nhost: h\r\ncontent-length: {length}\r\n\r\n")).await;
+    client
+        .send(format!(
+            "PUT /a HTTP/1.1\r\nhost: h\r\ncontent-length: {length}\r\n\r\n"
+        ))
+        .await;
     client.send(vec![b'x'; length]).await;
     let peer = stand.dependency.accept().await;
     stand.witness.told("before").await;
@@ -73,7 +82,13 @@ async fn a_write_under_way_is_cut_off_and_recorded_as_partly_forwarded() {
     soon(stand.tap.drain()).await;
     assert_eq!(
         stand.witness.words(),
-        ["connected", "before", "forwarded Partly", "broken for nobody", "disconnected"]
+        [
+            "connected",
+            "before",
+            "forwarded Partly",
+            "broken for nobody",
+            "disconnected"
+        ]
     );
 }
 
@@ -114,6 +129,10 @@ async fn bytes_sent_around_the_closing_of_the_gate_arrive_whole_or_not_at_all() 
         soon(stand.tap.drain()).await;
         let words = recorded(&stand);
         let whole = words.contains(&"forwarded Whole".to_owned());
-        assert_eq!(arrived, if whole { GET.as_bytes() } else { b"" }, "{words:?}");
+        assert_eq!(
+            arrived,
+            if whole { GET.as_bytes() } else { b"" },
+            "{words:?}"
+        );
     }
 }

@@ -8,7 +8,10 @@ use crate::Stand;
 use crate::witness::soon;
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 #[derive(Clone, Debug)]
@@ -41,7 +44,11 @@ impl Sent {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    ("/[a-z]{0,9}", vec(any::<u8>(), 0..300), proptest::option::of(1_usize..50))
+    (
+        "/[a-z]{0,9}",
+        vec(any::<u8>(), 0..300),
+        proptest::option::of(1_usize..50),
+    )
         .prop_map(|(path, body, chunks)| Sent { path, body, chunks })
 }
 

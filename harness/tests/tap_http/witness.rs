@@ -20,7 +20,9 @@ use tokio::sync::{oneshot, watch};
 const HANG: Duration = Duration::from_secs(30);
 
 pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(HANG, future).await.expect("this must not hang")
+    tokio::time::timeout(HANG, future)
+        .await
+        .expect("this must not hang")
 }
 
 #[derive(Clone, Debug)]
@@ -42,8 +44,16 @@ impl Event {
             Self::Before(_) => "before".to_owned(),
             Self::Forwarded(_, extent) => format!("forwarded {extent:?}"),
             Self::After(_, reply, deliverable) => {
-                let what = if matches!(**reply, Reply::Broken { .. }) { "broken" } else { "after" };
-                if *deliverable { what.to_owned() } else { format!("{what} for nobody") }
+                let what = if matches!(**reply, Reply::Broken { .. }) {
+                    "broken"
+                } else {
+                    "after"
+                };
+                if *deliverable {
+                    what.to_owned()
+                } else {
+                    format!("{what} for nobody")
+                }
             }
             Self::Abandoned(_, side) => format!("abandoned {side:?}"),
         }
@@ -123,9 +133,12 @@ impl Witness {
         let mut events = self.events.subscribe();
         let enough = events
             .wait_for(|events| events.iter().filter(|event| event.word() == word).count() >= times);
-        if tokio::time::timeout(HANG, enough).await.is_err() {
-            panic!("`{word}` was never told {times} times; told: {:?}", self.words());
-        }
+        let told = tokio::time::timeout(HANG, enough).await.is_ok();
+        assert!(
+            told,
+            "`{word}` was never told {times} times; told: {:?}",
+            self.words()
+        );
     }
 
     pub(crate) fn calls(&self) -> Vec<Arc<Call>> {
@@ -167,7 +180,11 @@ impl Director for Witness {
     }
 
     fn connected(&self, _: &Author, _: &DependencyName) -> ConnectionId {
-        let count = self.words().iter().filter(|word| *word == "connected").count();
+        let count = self
+            .words()
+            .iter()
+            .filter(|word| *word == "connected")
+            .count();
         let id = ConnectionId(count as u64 + 1);
         self.tell(Event::Connected(id));
         id
@@ -202,7 +219,11 @@ impl Director for Witness {
 }
 
 pub(crate) fn author() -> Author {
-    Author::Process(Incarnation { role: "worker".into(), instance: 1, start: 1 })
+    Author::Process(Incarnation {
+        role: "worker".into(),
+        instance: 1,
+        start: 1,
+    })
 }
 
 pub(crate) fn context(upstream: SocketAddr, director: &Arc<Witness>) -> TapContext {
@@ -223,7 +244,9 @@ pub(crate) struct Dependency {
 
 impl Dependency {
     pub(crate) async fn start() -> Self {
-        Self { listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap() }
+        Self {
+            listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap(),
+        }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -231,11 +254,13 @@ impl Dependency {
     }
 
     pub(crate) async fn accept(&self) -> Peer {
-        Peer { stream: soon(self.listener.accept()).await.unwrap().0 }
+        Peer {
+            stream: soon(self.listener.accept()).await.unwrap().0,
+        }
     }
 
     /// Whether nobody has connected since the last accept.
-    pub(crate) async fn untouched(&self) -> bool {
+    pub(crate) fn untouched(&self) -> bool {
         futures::FutureExt::now_or_never(self.listener.accept()).is_none()
     }
 }
@@ -275,7 +300,12 @@ impl Peer {
         let head = self.read_to("\r\n\r\n").await;
         let length = head
             .lines()
-            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok())
+            .find_map(|line| {
+                line.to_ascii_lowercase()
+                    .strip_prefix("content-length: ")?
+                    .parse()
+                    .ok()
+            })
             .unwrap_or(0);
         let mut body = vec![0; length];
         soon(self.stream.read_exact(&mut body)).await.unwrap();

@@ -25,8 +25,9 @@ impl Queue {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let received = Received::default();
-        let router =
-            axum::Router::new().fallback(answer).with_state((address, Arc::clone(&received)));
+        let router = axum::Router::new()
+            .fallback(answer)
+            .with_state((address, Arc::clone(&received)));
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { address, received }
     }
@@ -37,12 +38,17 @@ impl Queue {
 
     pub(crate) fn bodies(&self) -> Vec<Value> {
         let received = self.received.lock().unwrap();
-        received.iter().map(|(_, body)| serde_json::from_slice(body).unwrap()).collect()
+        received
+            .iter()
+            .map(|(_, body)| serde_json::from_slice(body).unwrap())
+            .collect()
     }
 }
 
 fn md5(text: &str) -> String {
-    Md5::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Md5::digest(text)
+        .iter()
+        .fold(String::new(), |sum, byte| sum + &format!("{byte:02x}"))
 }
 
 async fn answer(
@@ -50,15 +56,27 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let Some(target) = headers.get("x-amz-target") else { return "well".into_response() };
-    let action = target.to_str().unwrap().trim_start_matches("AmazonSQS.").to_owned();
-    received.lock().unwrap().push((action.clone(), body.clone()));
+    let Some(target) = headers.get("x-amz-target") else {
+        return "well".into_response();
+    };
+    let action = target
+        .to_str()
+        .unwrap()
+        .trim_start_matches("AmazonSQS.")
+        .to_owned();
+    received
+        .lock()
+        .unwrap()
+        .push((action.clone(), body.clone()));
     let body: Value = serde_json::from_slice(&body).unwrap();
     let url = format!("http://{address}/000000000000/jobs");
     let named = body.get("QueueUrl").or(body.get("QueueName"));
     if named.is_some_and(|name| !name.as_str().unwrap().ends_with("jobs")) {
         let error = json!({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "none"});
-        let code = [("x-amzn-query-error", "AWS.SimpleQueueService.NonExistentQueue;Sender")];
+        let code = [(
+            "x-amzn-query-error",
+            "AWS.SimpleQueueService.NonExistentQueue;Sender",
+        )];
         return (StatusCode::BAD_REQUEST, code, error.to_string()).into_response();
     }
     let sent = |entry: &Value| {
@@ -81,7 +99,11 @@ async fn answer(
         }
         _ => json!({}),
     };
-    ([("content-type", "application/x-amz-json-1.0")], reply.to_string()).into_response()
+    (
+        [("content-type", "application/x-amz-json-1.0")],
+        reply.to_string(),
+    )
+        .into_response()
 }
 
 /// A client as programs make it, against `address`.

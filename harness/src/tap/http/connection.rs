@@ -58,10 +58,14 @@ pub(crate) async fn serve<D: Dialect>(
 ) -> String {
     let mut client = Client::new(stream, context.closing.clone());
     let mut upstream = Upstream::new(context.tap.upstream);
+    let closing = context.closing.clone();
     let ending = Exchanges { context, dialect }
         .run(&mut client, &mut upstream)
         .await;
     tokio::join!(upstream.part(), client.part(ending.parting));
+    if closing.is_cancelled() {
+        return "the tap was closed".to_owned();
+    }
     ending.reason
 }
 
@@ -172,15 +176,14 @@ impl<D: Dialect> Exchanges<D> {
         }
 
         let mut left = false;
-        let reply = match unreachable {
-            Some(reason) => Err(Upstream::unreachable(reason)),
-            None => {
-                let gone = || {
-                    left = true;
-                    self.director().abandoned(&call, Side::After);
-                };
-                upstream.reply(Some(client), to_head, gone).await
-            }
+        let reply = if let Some(reason) = unreachable {
+            Err(Upstream::unreachable(reason))
+        } else {
+            let gone = || {
+                left = true;
+                self.director().abandoned(&call, Side::After);
+            };
+            upstream.reply(Some(client), to_head, gone).await
         };
         if left {
             self.undelivered(&call, reply).await;

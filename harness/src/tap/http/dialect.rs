@@ -6,7 +6,7 @@ use crate::tap::{Call, Reply, Request};
 /// A request that is not passed on.
 pub(crate) struct Refusal {
     /// What the client gets.
-    pub(crate) response: ResponseMessage,
+    pub(crate) response: Box<ResponseMessage>,
     /// Why, for the record.
     pub(crate) reason: String,
 }
@@ -14,7 +14,7 @@ pub(crate) struct Refusal {
 /// A protocol on top of HTTP.
 pub(crate) trait Dialect: Send + Sync + 'static {
     /// What a request asks for. May alter what the dependency gets.
-    fn request(&self, message: &mut RequestMessage) -> Result<Request, Box<Refusal>>;
+    fn request(&self, message: &mut RequestMessage) -> Result<Request, Refusal>;
 
     /// What a response says. May alter what the client gets.
     fn reply(&self, call: &Call, message: &mut ResponseMessage) -> Reply;
@@ -28,7 +28,7 @@ pub(crate) trait Dialect: Send + Sync + 'static {
 pub(crate) struct Plain;
 
 impl Dialect for Plain {
-    fn request(&self, message: &mut RequestMessage) -> Result<Request, Box<Refusal>> {
+    fn request(&self, message: &mut RequestMessage) -> Result<Request, Refusal> {
         Ok(Request::Http(message.recorded()))
     }
 

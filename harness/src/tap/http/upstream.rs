@@ -40,6 +40,16 @@ pub(crate) struct Forwarded {
     pub(crate) unreachable: Option<String>,
 }
 
+impl Forwarded {
+    fn nothing() -> Self {
+        Self {
+            extent: Extent::Nothing,
+            left: false,
+            unreachable: None,
+        }
+    }
+}
+
 /// There was no whole reply.
 pub(crate) struct Broken {
     /// What was seen instead.
@@ -115,39 +125,43 @@ impl Upstream {
         head: Vec<u8>,
         body: Bytes,
     ) -> Forwarded {
-        let nothing = |left, unreachable| Forwarded {
-            extent: Extent::Nothing,
-            left,
-            unreachable,
-        };
-        if self.link.as_ref().is_some_and(Link::has_ended)
-        {
+        if self.link.as_ref().is_some_and(Link::has_ended) {
             self.link = None;
         }
-        let link = match &mut self.link {
-            Some(link) => link,
-            None => {
-                let mut connected = None;
-                let connecting = gate.forward(async {
-                    connected = Some(Link::connect(self.address).await?);
-                    Ok(())
-                });
-                let outcome = tokio::select! {
-                    biased;
-                    outcome = connecting => outcome,
-                    () = client.gone() => return nothing(true, None),
-                };
-                match (outcome, connected) {
-                    (Err(error), _) => {
-                        let reason = format!("cannot connect to {}: {error}", self.address);
-                        return nothing(false, Some(reason));
-                    }
-                    (Ok(_), None) => return nothing(false, None),
-                    (Ok(_), Some(connected)) => self.link.insert(connected),
-                }
-            }
+        if self.link.is_none()
+            && let Err(nothing) = self.connect(gate, client).await
+        {
+            return nothing;
+        }
+        match &mut self.link {
+            Some(link) => link.forward(gate, client, head, body).await,
+            None => Forwarded::nothing(),
+        }
+    }
+
+    /// Connects, or gives what became of the call instead.
+    async fn connect(&mut self, gate: &Gate, client: &mut Client) -> Result<(), Forwarded> {
+        let nothing = Forwarded::nothing();
+        let connecting = gate.forward(async {
+            self.link = Some(Link::connect(self.address).await?);
+            Ok(())
+        });
+        let outcome = tokio::select! {
+            biased;
+            outcome = connecting => outcome,
+            () = client.gone() => return Err(Forwarded { left: true, ..nothing }),
         };
-        link.forward(gate, client, head, body).await
+        match outcome {
+            Ok(Extent::Whole) => Ok(()),
+            Ok(_) => Err(nothing),
+            Err(error) => {
+                let reason = format!("cannot connect to {}: {error}", self.address);
+                Err(Forwarded {
+                    unreachable: Some(reason),
+                    ..nothing
+                })
+            }
+        }
     }
 
     /// Reads the reply to the call that was forwarded. If the client leaves before it
@@ -243,7 +257,7 @@ impl Link {
             // A dependency may answer before it has read all, and stop reading then.
             let reading = async {
                 while reader.buffered() < BODY_LIMIT && reader.fill().await.is_ok() {}
-                std::future::pending().await
+                std::future::pending::<()>().await;
             };
             tokio::select! {
                 biased;

@@ -92,24 +92,24 @@ pub(super) fn body_and_header(name: &str, reply: &SqsReply) -> (String, Option<S
 }
 
 /// The refusal of a request in the query protocol, in that protocol.
-pub(super) fn query_protocol() -> Box<Refusal> {
+pub(super) fn query_protocol() -> Refusal {
     let text = "the tap speaks the SQS JSON protocol only; use an SDK from 2024 or later";
     let body = format!(
         "<?xml version=\"1.0\"?>\n<ErrorResponse><Error><Type>Sender</Type>\
          <Code>UnsupportedOperation</Code><Message>{text}</Message></Error></ErrorResponse>\n"
     );
     let response = ResponseMessage::new(400, "text/xml", body);
-    Box::new(Refusal {
-        response: ResponseMessage {
+    Refusal {
+        response: Box::new(ResponseMessage {
             keeps_alive: false,
             ..response
-        },
+        }),
         reason: "a request in the SQS query protocol was not passed on".to_owned(),
-    })
+    }
 }
 
 /// The refusal of a target that is not SQS's.
-pub(super) fn unknown_target(target: &str) -> Box<Refusal> {
+pub(super) fn unknown_target(target: &str) -> Refusal {
     refusal(
         "UnknownOperationException",
         &format!("`{target}` is not an SQS action"),
@@ -117,21 +117,21 @@ pub(super) fn unknown_target(target: &str) -> Box<Refusal> {
 }
 
 /// The refusal of a body that is no JSON.
-pub(super) fn no_json(action: &str, fault: &serde_json::Error) -> Box<Refusal> {
+pub(super) fn no_json(action: &str, fault: &serde_json::Error) -> Refusal {
     refusal(
         "SerializationException",
         &format!("the body of this {action} is not JSON: {fault}"),
     )
 }
 
-fn refusal(name: &str, text: &str) -> Box<Refusal> {
+fn refusal(name: &str, text: &str) -> Refusal {
     let body = json!({"__type": format!("com.amazon.coral.service#{name}"), "message": text});
     let response = ResponseMessage::new(400, super::MEDIA_TYPE, body.to_string());
-    Box::new(Refusal {
-        response: ResponseMessage {
+    Refusal {
+        response: Box::new(ResponseMessage {
             keeps_alive: false,
             ..response
-        },
+        }),
         reason: format!("a request was not passed on: {text}"),
-    })
+    }
 }

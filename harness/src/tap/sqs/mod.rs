@@ -62,11 +62,12 @@ impl Sqs {
 }
 
 impl Dialect for Sqs {
-    fn request(&self, message: &mut RequestMessage) -> Result<Request, Box<Refusal>> {
+    fn request(&self, message: &mut RequestMessage) -> Result<Request, Refusal> {
         let Some(target) = message.headers.get("x-amz-target") else {
-            return match is_query_protocol(message) {
-                true => Err(error::query_protocol()),
-                false => Plain.request(message),
+            return if is_query_protocol(message) {
+                Err(error::query_protocol())
+            } else {
+                Plain.request(message)
             };
         };
         let Some(action) = target.strip_prefix(TARGET).map(str::to_owned) else {
