@@ -14,4 +14,5 @@ pub mod place;
 pub mod rehearsal;
 pub mod stage;
 pub mod stub;
+pub mod suite;
 pub mod tap;

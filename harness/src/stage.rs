@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::ids::{DependencyName, Incarnation, StageName};
 use crate::manifest::{
     BindPlace, Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage,
-    sql_contains,
+    fold_sql, sql_contains,
 };
 use crate::place;
 use crate::tap::{
@@ -133,14 +133,14 @@ pub fn matches_call(call: &Call, pattern: &Pattern, queues: QueueNames<'_>) -> b
         (Request::Postgres(request), Pattern::Statement(text)) => request
             .statements
             .iter()
-            .any(|statement| sql_contains(&statement.sql, text)),
+            .any(|statement| says(statement, text)),
         (Request::Postgres(request), Pattern::Transaction(text)) => {
             request.commits
                 && request
                     .transaction
                     .iter()
                     .chain(&request.statements)
-                    .any(|statement| sql_contains(&statement.sql, text))
+                    .any(|statement| says(statement, text))
         }
         (Request::Sqs(request), Pattern::Action { action, queue }) => {
             let same = request.action == *action
@@ -226,8 +226,13 @@ fn took_place(reply: &Reply) -> bool {
 fn matching<'s>(statements: &'s [Statement], text: &str) -> Vec<&'s Statement> {
     statements
         .iter()
-        .filter(|statement| sql_contains(&statement.sql, text))
+        .filter(|statement| says(statement, text))
         .collect()
+}
+
+/// Whether a statement contains a text of the manifest (folded when it was read).
+fn says(statement: &Statement, text: &str) -> bool {
+    sql_contains(&fold_sql(&statement.sql), text)
 }
 
 /// A transaction inherits the messages of all its statements where the matching ones
@@ -239,10 +244,11 @@ fn transaction(
     all: &[&Statement],
     text: &str,
 ) -> Option<Vec<Subject>> {
+    // An insert that met a conflict, or an update of no row, made nothing durable.
     let matching: Vec<&Statement> = all
         .iter()
         .copied()
-        .filter(|statement| sql_contains(&statement.sql, text))
+        .filter(|statement| says(statement, text) && statement.wrote != Some(0))
         .collect();
     if matching.is_empty() {
         return None;
@@ -282,7 +288,7 @@ fn captured_binds(stage: &Stage, statements: &[&Statement]) -> BTreeMap<String, 
                 position,
             }) => statements
                 .iter()
-                .filter(|candidate| sql_contains(&candidate.sql, statement))
+                .filter(|candidate| says(candidate, statement))
                 .find_map(|candidate| bind_text(candidate.binds.get(position.checked_sub(1)?)?))
                 .map(|value| (name.clone(), value)),
             CapturePlace::Place(_) => None,
@@ -313,7 +319,7 @@ fn statement_ids(
             .flat_map(|statement| {
                 places
                     .iter()
-                    .filter(|place| sql_contains(&statement.sql, &place.statement))
+                    .filter(|place| says(statement, &place.statement))
                     .filter_map(|place| statement.binds.get(place.position.checked_sub(1)?))
                     .filter_map(bind_text)
             })

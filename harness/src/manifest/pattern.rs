@@ -118,7 +118,7 @@ pub(super) fn read_sql<'n>(
     node: &'n Node,
     table: &Table<'n>,
 ) -> Option<String> {
-    text(cx, node, &table.what("statement")).map(str::to_owned)
+    text(cx, node, &table.what("statement")).map(fold_sql)
 }
 
 /// `METHOD /path/pattern`.

@@ -31,13 +31,19 @@ impl Aliases {
         &self,
         ids: impl IntoIterator<Item = &'a String>,
     ) -> BTreeSet<MessageName> {
-        ids.into_iter().filter_map(|id| self.get(id).cloned()).collect()
+        ids.into_iter()
+            .filter_map(|id| self.get(id).cloned())
+            .collect()
     }
 
     /// The messages of one subject: by its own ids, else by the inherited ones.
     pub(super) fn of_subject(&self, subject: &Subject) -> BTreeSet<MessageName> {
         let own = self.messages(&subject.ids);
-        if own.is_empty() { self.messages(&subject.inherited) } else { own }
+        if own.is_empty() {
+            self.messages(&subject.inherited)
+        } else {
+            own
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) trait Actor: Send + Sync {
 
 /// What is known of one rehearsal at this moment.
 #[derive(Clone)]
-pub struct Board(Arc<Inner>);
+pub(super) struct Board(Arc<Inner>);
 
 struct Inner {
     manifest: Arc<Manifest>,
@@ -76,6 +76,7 @@ struct State {
     ticks: BTreeMap<usize, u64>,
     effects: BTreeMap<Author, u64>,
     announced: BTreeMap<MessageName, RoleName>,
+    bodies: BTreeMap<MessageName, String>,
 }
 
 struct Armed {
@@ -128,7 +129,10 @@ impl Board {
 
     /// Gives the board its hands. Once.
     pub(super) fn set_actor(&self, actor: Arc<dyn Actor>) {
-        assert!(self.0.actor.set(actor).is_ok(), "a board gets its actor once");
+        assert!(
+            self.0.actor.set(actor).is_ok(),
+            "a board gets its actor once"
+        );
     }
 
     pub(super) fn history(&self) -> &Arc<History> {
@@ -170,7 +174,9 @@ impl Board {
 
     pub(super) fn submitting(&self, message: &MessageName) {
         self.state().submitting.insert(message.clone());
-        self.0.history.append(Event::Submitting { message: message.clone() });
+        self.0.history.append(Event::Submitting {
+            message: message.clone(),
+        });
     }
 
     pub(super) fn accepted(&self, message: &MessageName, job: &str) {
@@ -179,19 +185,20 @@ impl Board {
             state.aliases.learn(job, message);
             state.submitting.remove(message);
         }
-        let seq = self
-            .0
-            .history
-            .append(Event::Accepted { message: message.clone(), job: job.to_owned() });
+        let seq = self.0.history.append(Event::Accepted {
+            message: message.clone(),
+            job: job.to_owned(),
+        });
         self.state().effects.insert(Author::Client, seq);
         self.0.history.nudge();
     }
 
     pub(super) fn refused(&self, message: &MessageName, reason: &str) {
         self.state().submitting.remove(message);
-        self.0
-            .history
-            .append(Event::Refused { message: message.clone(), reason: reason.to_owned() });
+        self.0.history.append(Event::Refused {
+            message: message.clone(),
+            reason: reason.to_owned(),
+        });
     }
 
     /// A service that the harness plays has answered a request.
@@ -203,7 +210,9 @@ impl Board {
         job: Option<String>,
         status: u16,
     ) {
-        let message = job.as_ref().and_then(|job| self.state().aliases.get(job).cloned());
+        let message = job
+            .as_ref()
+            .and_then(|job| self.state().aliases.get(job).cloned());
         let dependency = dependency.clone();
         self.0.history.append(Event::Performed {
             dependency,
@@ -215,16 +224,18 @@ impl Board {
         });
     }
 
-    /// The message that this id means.
-    pub(super) fn message_of(&self, id: &str) -> Option<MessageName> {
-        self.state().aliases.get(id).cloned()
+    /// What the queue delivered of a message, the first time.
+    pub(super) fn delivered_body(&self, message: &MessageName) -> Option<String> {
+        self.state().bodies.get(message).cloned()
     }
 
     // Processes
 
     /// An incarnation is about to start: its calls count from now on.
     pub(super) fn register(&self, incarnation: &Incarnation) {
-        self.state().living.insert(incarnation.clone(), Life::Running);
+        self.state()
+            .living
+            .insert(incarnation.clone(), Life::Running);
     }
 
     /// It could not be started after all.
@@ -233,16 +244,22 @@ impl Board {
     }
 
     pub(super) fn ready(&self, incarnation: &Incarnation) {
-        self.0.history.append(Event::Ready { incarnation: incarnation.clone() });
+        self.0.history.append(Event::Ready {
+            incarnation: incarnation.clone(),
+        });
     }
 
     /// Resolves once an incarnation made the call that shows it is ready.
     pub(super) async fn first_call(&self, incarnation: &Incarnation) {
-        self.until(|| self.state().called.contains(incarnation).then_some(())).await;
+        self.until(|| self.state().called.contains(incarnation).then_some(()))
+            .await;
     }
 
     pub(super) fn started(&self, incarnation: &Incarnation, pid: i32) {
-        self.0.history.append(Event::Started { incarnation: incarnation.clone(), pid });
+        self.0.history.append(Event::Started {
+            incarnation: incarnation.clone(),
+            pid,
+        });
     }
 
     pub(super) fn set_life(&self, incarnation: &Incarnation, life: Life) {
@@ -273,8 +290,11 @@ impl Board {
             let announced = unsettled
                 .iter()
                 .any(|message| state.announced.get(message) == Some(&incarnation.role));
-            let by_message =
-                if announced { DeathCause::Announced } else { DeathCause::Unexpected };
+            let by_message = if announced {
+                DeathCause::Announced
+            } else {
+                DeathCause::Unexpected
+            };
             (wanted.unwrap_or(by_message), unsettled)
         };
         self.0.history.append(Event::Exited {
@@ -288,10 +308,16 @@ impl Board {
 
     /// All connections of an ended incarnation have ended: what it held is nobody's.
     pub(super) fn drained(&self, incarnation: &Incarnation) -> Vec<Delivery> {
-        self.0.history.append(Event::Drained { incarnation: incarnation.clone() });
+        self.0.history.append(Event::Drained {
+            incarnation: incarnation.clone(),
+        });
         let mut state = self.state();
-        let orphans: Vec<Delivery> =
-            state.deliveries.unsettled_of(incarnation).into_iter().cloned().collect();
+        let orphans: Vec<Delivery> = state
+            .deliveries
+            .unsettled_of(incarnation)
+            .into_iter()
+            .cloned()
+            .collect();
         for orphan in &orphans {
             state.deliveries.end(&orphan.receipt);
         }
@@ -306,9 +332,19 @@ impl Board {
         let mut state = self.state();
         let id = FaultId(state.faults.len() as u64 + 1);
         let (text, expected) = (fault.to_string(), fault.times.expected());
-        state.faults.push(Armed { id, fault, passages: 0, landed: 0, disarmed: false });
+        state.faults.push(Armed {
+            id,
+            fault,
+            passages: 0,
+            landed: 0,
+            disarmed: false,
+        });
         drop(state);
-        self.0.history.append(Event::Armed { fault: id, text, expected });
+        self.0.history.append(Event::Armed {
+            fault: id,
+            text,
+            expected,
+        });
         id
     }
 
@@ -328,11 +364,6 @@ impl Board {
         }
     }
 
-    /// How often a fault has landed.
-    pub(super) fn landed(&self, fault: FaultId) -> u32 {
-        self.state().faults.iter().find(|armed| armed.id == fault).map_or(0, |armed| armed.landed)
-    }
-
     // Quiet
 
     /// What still goes on, by what the board knows itself: the queues' own counts are
@@ -340,14 +371,25 @@ impl Board {
     pub(super) fn busy(&self, starting: &[String]) -> Result<(), Busy> {
         let state = self.state();
         let mut reasons: Vec<String> = Vec::new();
-        reasons.extend(starting.iter().map(|process| format!("{process} is starting")));
         reasons.extend(
-            state.submitting.iter().map(|message| format!("{message} is being submitted")),
+            starting
+                .iter()
+                .map(|process| format!("{process} is starting")),
+        );
+        reasons.extend(
+            state
+                .submitting
+                .iter()
+                .map(|message| format!("{message} is being submitted")),
         );
         reasons.extend(state.held.values().map(|what| format!("held: {what}")));
-        reasons.extend(state.faults.iter().filter(|armed| armed.is_pending()).map(|armed| {
-            format!("armed: {} (landed {} times)", armed.fault, armed.landed)
-        }));
+        reasons.extend(
+            state
+                .faults
+                .iter()
+                .filter(|armed| armed.is_pending())
+                .map(|armed| format!("armed: {} (landed {} times)", armed.fault, armed.landed)),
+        );
         for delivery in state.deliveries.held() {
             if state.living.contains_key(&delivery.owner) {
                 let message = delivery
@@ -374,36 +416,59 @@ impl Board {
                 .get(incarnation)
                 .is_some_and(|receive| receive.empty_handed && receive.began > effect);
             if !waiting {
-                reasons.push(format!("{incarnation} has not asked for more since its last effect"));
+                reasons.push(format!(
+                    "{incarnation} has not asked for more since its last effect"
+                ));
             }
         }
         for (index, background) in self.0.manifest.background.iter().enumerate() {
-            if !state.living.keys().any(|incarnation| incarnation.role == background.role) {
+            if !state
+                .living
+                .keys()
+                .any(|incarnation| incarnation.role == background.role)
+            {
                 continue;
             }
             let others = state
                 .effects
                 .iter()
                 .filter(|(author, _)| {
-                    author.incarnation().is_none_or(|by| by.role != background.role)
+                    author
+                        .incarnation()
+                        .is_none_or(|by| by.role != background.role)
                 })
                 .map(|(_, seq)| *seq)
                 .max()
                 .unwrap_or_default();
             if state.ticks.get(&index).copied().unwrap_or_default() < others {
-                reasons.push(format!("{} has not ticked since the last effect", background.role));
+                reasons.push(format!(
+                    "{} has not ticked since the last effect",
+                    background.role
+                ));
             }
         }
-        if reasons.is_empty() { Ok(()) } else { Err(Busy(reasons)) }
+        if reasons.is_empty() {
+            Ok(())
+        } else {
+            Err(Busy(reasons))
+        }
     }
 
     /// Whether anybody alive consumes this queue of the manifest.
     pub(super) fn has_consumer(&self, dependency: &DependencyName, queue: &str) -> bool {
         self.state().living.iter().any(|(incarnation, life)| {
             *life == Life::Running
-                && self.0.manifest.processes.get(&incarnation.role).is_some_and(|process| {
-                    process.consumes.as_ref().is_some_and(|(of, name)| of == dependency && name == queue)
-                })
+                && self
+                    .0
+                    .manifest
+                    .processes
+                    .get(&incarnation.role)
+                    .is_some_and(|process| {
+                        process
+                            .consumes
+                            .as_ref()
+                            .is_some_and(|(of, name)| of == dependency && name == queue)
+                    })
         })
     }
 
@@ -418,7 +483,9 @@ impl Board {
             let messages = match &call.request {
                 Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
                     let announcement = Announcement::read(request);
-                    state.aliases.messages(announcement.job.iter().chain(&announcement.message_id))
+                    state
+                        .aliases
+                        .messages(announcement.job.iter().chain(&announcement.message_id))
                 }
                 _ => state.aliases.messages(&ids),
             };
@@ -433,7 +500,10 @@ impl Board {
         let shows_ready = call.author.incarnation().filter(|incarnation| {
             let process = self.0.manifest.processes.get(&incarnation.role);
             process.is_some_and(|process| match &process.ready {
-                Ready::Call { dependency, pattern } => {
+                Ready::Call {
+                    dependency,
+                    pattern,
+                } => {
                     *dependency == call.dependency
                         && stage::matches_call(call, pattern, &self.0.queues)
                 }
@@ -459,7 +529,11 @@ impl Board {
             (&call.request, call.author.incarnation())
             && request.action == "ReceiveMessage"
         {
-            let receive = Receive { call: call.id, began, empty_handed: true };
+            let receive = Receive {
+                call: call.id,
+                began,
+                empty_handed: true,
+            };
             state.receives.insert(incarnation.clone(), receive);
         }
         drop(state);
@@ -498,7 +572,9 @@ impl Board {
             let ids = stage::ids_of(&self.0.manifest, call);
             let mut state = self.state();
             if !state.aliases.messages(&ids).is_empty() {
-                state.effects.insert(call.author.clone(), self.0.history.last());
+                state
+                    .effects
+                    .insert(call.author.clone(), self.0.history.last());
             }
         }
         self.0.history.nudge();
@@ -509,20 +585,42 @@ impl Board {
     fn learn(&self, call: &Call, fact: Fact, deliverable: bool) -> Option<Delivery> {
         let mut state = self.state();
         let (event, orphan) = match fact {
-            Fact::Sent { queue, message_id, ids } => {
+            Fact::Sent {
+                queue,
+                message_id,
+                ids,
+            } => {
                 let message = state.aliases.messages(&ids).into_iter().next();
                 if let Some(message) = &message {
                     state.aliases.learn(&message_id, message);
                 }
-                (Event::Sent { call: call.id, queue, message_id, message }, None)
+                (
+                    Event::Sent {
+                        call: call.id,
+                        queue,
+                        message_id,
+                        message,
+                    },
+                    None,
+                )
             }
-            Fact::Delivered { queue, message_id, receipt, ids, body } => {
+            Fact::Delivered {
+                queue,
+                message_id,
+                receipt,
+                ids,
+                body,
+            } => {
                 let mut ids = ids;
                 ids.push(message_id.clone());
                 let message = state.aliases.messages(&ids).into_iter().next();
                 if let Some(message) = &message {
                     state.aliases.learn(&message_id, message);
                     state.aliases.learn(&receipt, message);
+                    state
+                        .bodies
+                        .entry(message.clone())
+                        .or_insert_with(|| body.clone());
                 }
                 let mut orphan = None;
                 if let Some(owner) = call.author.incarnation() {
@@ -576,14 +674,24 @@ impl Board {
                 (event, None)
             }
             Fact::VisibilityChanged { receipt, seconds } => {
-                let message =
-                    state.deliveries.get(&receipt).and_then(|delivery| delivery.message.clone());
+                let message = state
+                    .deliveries
+                    .get(&receipt)
+                    .and_then(|delivery| delivery.message.clone());
                 if seconds == 0 {
                     state.deliveries.end(&receipt);
                 } else {
                     state.deliveries.touch(&receipt);
                 }
-                (Event::VisibilityChanged { call: call.id, receipt, message, seconds }, None)
+                (
+                    Event::VisibilityChanged {
+                        call: call.id,
+                        receipt,
+                        message,
+                        seconds,
+                    },
+                    None,
+                )
             }
         };
         let seq = self.0.history.append(event);
@@ -604,7 +712,10 @@ impl Board {
             })
             .await;
         if found.is_empty() {
-            self.state().sole_in_hand(&call.author).into_iter().collect()
+            self.state()
+                .sole_in_hand(&call.author)
+                .into_iter()
+                .collect()
         } else {
             found
         }
@@ -612,7 +723,9 @@ impl Board {
 
     /// Records the passages of a call and finds the faults that they trigger.
     async fn pass(&self, call: &Call, passages: Vec<Passage>) -> Vec<(FaultId, Effect)> {
-        let Some(incarnation) = call.author.incarnation().cloned() else { return Vec::new() };
+        let Some(incarnation) = call.author.incarnation().cloned() else {
+            return Vec::new();
+        };
         let mut triggered = Vec::new();
         for passage in passages {
             for subject in &passage.subjects {
@@ -692,7 +805,9 @@ impl Board {
     /// Carries the effects of triggered faults out. True: the call or its reply must
     /// be dropped.
     async fn carry_out(&self, call: &Call, effects: Vec<(FaultId, Effect)>) -> bool {
-        let Some(incarnation) = call.author.incarnation().cloned() else { return false };
+        let Some(incarnation) = call.author.incarnation().cloned() else {
+            return false;
+        };
         let mut drop_it = false;
         for (fault, effect) in effects {
             match effect {
@@ -729,14 +844,21 @@ impl Board {
     }
 
     fn land(&self, fault: FaultId, evidence: String) {
-        if let Some(armed) = self.state().faults.iter_mut().find(|armed| armed.id == fault) {
+        if let Some(armed) = self
+            .state()
+            .faults
+            .iter_mut()
+            .find(|armed| armed.id == fault)
+        {
             armed.landed += 1;
         }
         self.0.history.append(Event::Landed { fault, evidence });
     }
 
     fn is_ending(&self, author: &Author) -> bool {
-        let Some(incarnation) = author.incarnation() else { return false };
+        let Some(incarnation) = author.incarnation() else {
+            return false;
+        };
         !matches!(
             self.state().living.get(incarnation),
             Some(Life::Running | Life::Stopped)
@@ -745,12 +867,7 @@ impl Board {
 
     /// Runs a decision and marks the call as held meanwhile; an author that dies of
     /// something else ends it.
-    async fn hold(
-        &self,
-        call: &Call,
-        side: Side,
-        passages: Vec<Passage>,
-    ) -> Held {
+    async fn hold(&self, call: &Call, side: Side, passages: Vec<Passage>) -> Held {
         if passages.is_empty() {
             return Held::Free;
         }
@@ -761,7 +878,11 @@ impl Board {
                 return Held::Free;
             }
             let fault = triggered[0].0;
-            if self.carry_out(call, triggered).await { Held::Drop(fault) } else { Held::Free }
+            if self.carry_out(call, triggered).await {
+                Held::Drop(fault)
+            } else {
+                Held::Free
+            }
         };
         let held = deciding.await;
         drop(guard);
@@ -784,7 +905,10 @@ impl HeldGuard {
     fn new(board: Board, call: &Call, side: Side) -> Self {
         let what = format!("{} of {} ({side:?})", summary::request(call), call.author);
         board.state().held.insert(call.id, what);
-        Self { board, call: call.id }
+        Self {
+            board,
+            call: call.id,
+        }
     }
 }
 
@@ -804,9 +928,14 @@ impl Armed {
 
 impl State {
     fn in_hand(&self, author: &Author) -> BTreeSet<MessageName> {
-        let Some(incarnation) = author.incarnation() else { return BTreeSet::new() };
+        let Some(incarnation) = author.incarnation() else {
+            return BTreeSet::new();
+        };
         let unsettled = self.deliveries.unsettled_of(incarnation);
-        unsettled.into_iter().filter_map(|delivery| delivery.message.clone()).collect()
+        unsettled
+            .into_iter()
+            .filter_map(|delivery| delivery.message.clone())
+            .collect()
     }
 
     /// The one message that an author has in hand, if it is one.
@@ -843,7 +972,10 @@ impl Director for Board {
     }
 
     fn disconnected(&self, connection: ConnectionId, reason: &str) {
-        self.0.history.append(Event::Disconnected { connection, reason: reason.to_owned() });
+        self.0.history.append(Event::Disconnected {
+            connection,
+            reason: reason.to_owned(),
+        });
     }
 
     fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
@@ -872,7 +1004,10 @@ impl Director for Board {
 
     fn forwarded(&self, call: &Call, extent: Extent) {
         if extent != Extent::Whole {
-            self.0.history.append(Event::NotForwarded { call: call.id, extent });
+            self.0.history.append(Event::NotForwarded {
+                call: call.id,
+                extent,
+            });
         }
         if extent == Extent::Nothing {
             self.state().flights.remove(&call.id);
@@ -889,8 +1024,7 @@ impl Director for Board {
         let board = self.clone();
         Box::pin(async move {
             board.give_back(orphans);
-            let passages =
-                stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
+            let passages = stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
             if !deliverable || board.is_ending(&call.author) {
                 // The effect took place: the passage counts, but nobody is there to act on.
                 board.note_passages(&call, passages).await;
@@ -908,7 +1042,10 @@ impl Director for Board {
 
     fn abandoned(&self, call: &Call, side: Side) {
         self.state().flights.remove(&call.id);
-        self.0.history.append(Event::Abandoned { call: call.id, side });
+        self.0.history.append(Event::Abandoned {
+            call: call.id,
+            side,
+        });
     }
 }
 
@@ -916,23 +1053,42 @@ impl Board {
     fn inject(&self, call: &Call, side: Side, what: &str, fault: Option<FaultId>) {
         self.state().flights.remove(&call.id);
         let what = what.to_owned();
-        self.0.history.append(Event::Injected { call: call.id, side, what, fault });
+        self.0.history.append(Event::Injected {
+            call: call.id,
+            side,
+            what,
+            fault,
+        });
     }
 
     fn checkpoint(&self, call: &Call, request: &HttpRequest) -> Vec<Passage> {
         let announcement = Announcement::read(request);
-        let Some(incarnation) = call.author.incarnation() else { return Vec::new() };
+        let Some(incarnation) = call.author.incarnation() else {
+            return Vec::new();
+        };
         let Some(stage) = stage::announced(&self.0.manifest, incarnation, &announcement.stage)
         else {
             return Vec::new();
         };
-        let ids = announcement.job.into_iter().chain(announcement.message_id).collect();
-        let subjects = vec![Subject { ids, ..Subject::default() }];
-        vec![Passage { stage: stage.clone(), subjects }]
+        let ids = announcement
+            .job
+            .into_iter()
+            .chain(announcement.message_id)
+            .collect();
+        let subjects = vec![Subject {
+            ids,
+            ..Subject::default()
+        }];
+        vec![Passage {
+            stage: stage.clone(),
+            subjects,
+        }]
     }
 
     async fn note_passages(&self, call: &Call, passages: Vec<Passage>) {
-        let Some(incarnation) = call.author.incarnation().cloned() else { return };
+        let Some(incarnation) = call.author.incarnation().cloned() else {
+            return;
+        };
         for passage in passages {
             for subject in &passage.subjects {
                 let messages = self.attribute(call, subject).await;

@@ -99,8 +99,13 @@ impl Rehearsal {
             return refused(format!("{status}: {}", String::from_utf8_lossy(&body)));
         }
         // An answer has the same places as a request: a body and headers.
-        let as_request =
-            HttpRequest { method: String::new(), path, query: None, headers, body };
+        let as_request = HttpRequest {
+            method: String::new(),
+            path,
+            query: None,
+            headers,
+            body,
+        };
         match place::lookup(&submit.job, &as_request, std::iter::empty::<&str>()) {
             Some(job) => Ok(Submission::Accepted { job }),
             None => refused(format!(
@@ -115,7 +120,11 @@ impl Rehearsal {
         role: &RoleName,
         source: crate::manifest::UnknownPlaceholder,
     ) -> RehearsalError {
-        super::ProcessError::Placeholder { role: role.clone(), source }.into()
+        super::ProcessError::Placeholder {
+            role: role.clone(),
+            source,
+        }
+        .into()
     }
 
     /// Reads a member of the JSON that a process answers to a GET.
@@ -126,7 +135,11 @@ impl Rehearsal {
         json: &[PathStep],
     ) -> Result<Result<Option<String>, String>, RehearsalError> {
         let front = self.processes.front(role).await?;
-        let answer = match http_client().get(format!("http://{front}{path}")).send().await {
+        let answer = match http_client()
+            .get(format!("http://{front}{path}"))
+            .send()
+            .await
+        {
             Ok(answer) => answer,
             Err(error) => return Ok(Err(innermost(&error))),
         };

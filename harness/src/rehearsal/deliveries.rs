@@ -56,7 +56,10 @@ impl Deliveries {
 
     /// Its owner changed its visibility.
     pub(super) fn touch(&mut self, receipt: &str) {
-        if self.get(receipt).is_some_and(|delivery| delivery.state == DeliveryState::Held) {
+        if self
+            .get(receipt)
+            .is_some_and(|delivery| delivery.state == DeliveryState::Held)
+        {
             self.set(receipt, DeliveryState::Touched);
         }
     }
@@ -85,7 +88,9 @@ impl Deliveries {
 
     /// Everything that somebody holds for sure.
     pub(super) fn held(&self) -> impl Iterator<Item = &Delivery> {
-        self.all.values().filter(|delivery| delivery.state == DeliveryState::Held)
+        self.all
+            .values()
+            .filter(|delivery| delivery.state == DeliveryState::Held)
     }
 }
 
@@ -100,7 +105,11 @@ mod tests {
             message_id: message_id.to_owned(),
             receipt: receipt.to_owned(),
             message: None,
-            owner: Incarnation { role: "worker".into(), instance: 1, start },
+            owner: Incarnation {
+                role: "worker".into(),
+                instance: 1,
+                start,
+            },
             state: DeliveryState::Held,
         }
     }

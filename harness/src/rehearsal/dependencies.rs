@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use sqlx::postgres::PgPool;
 
-use crate::ids::{DependencyName, MessageName};
+use crate::ids::DependencyName;
 use crate::stub::Stub;
 
 /// A database of this rehearsal.
@@ -160,7 +160,9 @@ impl Dependencies {
         queue: &str,
         receipt: &str,
     ) -> Result<(), DependencyError> {
-        let Some(service) = self.queues.get(dependency) else { return Ok(()) };
+        let Some(service) = self.queues.get(dependency) else {
+            return Ok(());
+        };
         let Some(own) = service.queues.values().find(|own| own.name == queue) else {
             return Ok(());
         };
@@ -177,8 +179,12 @@ impl Dependencies {
             Err(error) => {
                 // Visible already, or gone: there is nothing left to expire.
                 let over = error.as_service_error().is_some_and(|error| {
-                    error.is_message_not_inflight() || error.is_receipt_handle_is_invalid()
-                        || error.meta().code().is_some_and(|code| code.contains("InvalidParameterValue"))
+                    error.is_message_not_inflight()
+                        || error.is_receipt_handle_is_invalid()
+                        || error
+                            .meta()
+                            .code()
+                            .is_some_and(|code| code.contains("InvalidParameterValue"))
                 });
                 if over {
                     return Ok(());
@@ -243,13 +249,15 @@ impl Dependencies {
             Some(job) => asking.bind(job.to_owned()),
             None => asking,
         };
-        let rows = asking.fetch_all(&database.pool).await.map_err(|source| {
-            DependencyError::Query {
-                dependency: dependency.clone(),
-                query: query.to_owned(),
-                source: Box::new(source),
-            }
-        })?;
+        let rows =
+            asking
+                .fetch_all(&database.pool)
+                .await
+                .map_err(|source| DependencyError::Query {
+                    dependency: dependency.clone(),
+                    query: query.to_owned(),
+                    source: Box::new(source),
+                })?;
         Ok(rows
             .iter()
             .map(|row| match serde_json::from_str(row) {
@@ -299,20 +307,24 @@ impl Dependencies {
                 seen: serde_json::to_string(&rows).unwrap_or_default(),
             });
         }
-        Ok(rows.into_iter().flatten().next().and_then(|value| match value {
-            Value::Null => None,
-            Value::String(text) => Some(text),
-            other => Some(other.to_string()),
-        }))
+        Ok(rows
+            .into_iter()
+            .flatten()
+            .next()
+            .and_then(|value| match value {
+                Value::Null => None,
+                Value::String(text) => Some(text),
+                other => Some(other.to_string()),
+            }))
     }
 }
 
 impl Database {
     /// Its URL for one who reaches it at `at`.
     pub(super) fn url(&self, at: SocketAddr) -> String {
-        format!("postgres://{}:{}@{at}/{}", self.user, self.password, self.name)
+        format!(
+            "postgres://{}:{}@{at}/{}",
+            self.user, self.password, self.name
+        )
     }
 }
-
-/// What stubs need to know of the messages: names, kinds, contents.
-pub(super) type Contents = BTreeMap<MessageName, (Vec<u8>, String)>;

@@ -9,10 +9,25 @@ use crate::tap::{Call, Reply, Request};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
-    Sent { queue: String, message_id: String, ids: Vec<String> },
-    Delivered { queue: String, message_id: String, receipt: String, ids: Vec<String>, body: String },
-    Deleted { receipt: String },
-    VisibilityChanged { receipt: String, seconds: i64 },
+    Sent {
+        queue: String,
+        message_id: String,
+        ids: Vec<String>,
+    },
+    Delivered {
+        queue: String,
+        message_id: String,
+        receipt: String,
+        ids: Vec<String>,
+        body: String,
+    },
+    Deleted {
+        receipt: String,
+    },
+    VisibilityChanged {
+        receipt: String,
+        seconds: i64,
+    },
 }
 
 /// The facts that this reply proves. Failed entries of a batch prove nothing.
@@ -25,9 +40,11 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
     }
     let queue = request.queue.clone().unwrap_or_default();
     let ids = |body: Option<&str>| {
-        body.map(|body| stage::ids_in_message(manifest, &call.dependency, body)).unwrap_or_default()
+        body.map(|body| stage::ids_in_message(manifest, &call.dependency, body))
+            .unwrap_or_default()
     };
-    let text = |item: &Value, member: &str| item.get(member).and_then(Value::as_str).map(str::to_owned);
+    let text =
+        |item: &Value, member: &str| item.get(member).and_then(Value::as_str).map(str::to_owned);
     match request.action.as_str() {
         "SendMessage" => text(&answer.body, "MessageId")
             .map(|message_id| Fact::Sent {
@@ -63,7 +80,11 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
             .into_iter()
             .collect(),
         "DeleteMessageBatch" => accepted(&request.body, &answer.body)
-            .filter_map(|(entry, _)| Some(Fact::Deleted { receipt: text(entry, "ReceiptHandle")? }))
+            .filter_map(|(entry, _)| {
+                Some(Fact::Deleted {
+                    receipt: text(entry, "ReceiptHandle")?,
+                })
+            })
             .collect(),
         "ChangeMessageVisibility" => visibility(&request.body).into_iter().collect(),
         "ChangeMessageVisibilityBatch" => accepted(&request.body, &answer.body)
@@ -81,7 +102,10 @@ fn visibility(item: &Value) -> Option<Fact> {
 }
 
 fn items<'v>(body: &'v Value, member: &str) -> impl Iterator<Item = &'v Value> {
-    body.get(member).and_then(Value::as_array).into_iter().flatten()
+    body.get(member)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
 /// The entries of a batch that succeeded, each with its result.

@@ -34,12 +34,20 @@ impl Contents {
     }
 
     pub(super) fn declare(&self, message: &MessageName, kind: &str, content: Content) {
-        let carried = Carried { kind: kind.to_owned(), content };
-        self.known().by_name.insert(message.as_str().to_owned(), carried);
+        let carried = Carried {
+            kind: kind.to_owned(),
+            content,
+        };
+        self.known()
+            .by_name
+            .insert(message.as_str().to_owned(), carried);
     }
 
     pub(super) fn kind(&self, message: &MessageName) -> Option<String> {
-        self.known().by_name.get(message.as_str()).map(|carried| carried.kind.clone())
+        self.known()
+            .by_name
+            .get(message.as_str())
+            .map(|carried| carried.kind.clone())
     }
 
     pub(super) fn accepted(&self, message: &MessageName, job: &str) {
@@ -47,13 +55,19 @@ impl Contents {
     }
 
     pub(super) fn get(&self, message: &MessageName) -> Option<Content> {
-        self.known().by_name.get(message.as_str()).map(|carried| carried.content.clone())
+        self.known()
+            .by_name
+            .get(message.as_str())
+            .map(|carried| carried.content.clone())
     }
 }
 
 impl stub::Contents for Contents {
     fn of_message(&self, name: &str) -> Option<Content> {
-        self.known().by_name.get(name).map(|carried| carried.content.clone())
+        self.known()
+            .by_name
+            .get(name)
+            .map(|carried| carried.content.clone())
     }
 
     fn of_job(&self, job: &str) -> Option<Content> {
@@ -81,16 +95,22 @@ impl Rehearsal {
             kills: kind.kills.as_ref().map(ToString::to_string),
             content: history.blob(&bytes),
         });
-        let content = Content { bytes, media_type: kind.media_type.clone() };
+        let content = Content {
+            bytes,
+            media_type: kind.media_type.clone(),
+        };
         self.contents.declare(name, &message.kind, content);
         let key = key_of(name);
-        self.board.declare(name, kind.kills.clone(), &[name.as_str(), &key]);
+        self.board
+            .declare(name, kind.kills.clone(), &[name.as_str(), &key]);
         Ok(())
     }
 
     /// What a message carries.
     pub fn content_of(&self, message: &MessageName) -> Option<Vec<u8>> {
-        self.contents.get(message).map(|content| content.bytes.to_vec())
+        self.contents
+            .get(message)
+            .map(|content| content.bytes.to_vec())
     }
 }
 

@@ -27,12 +27,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use client::Submission;
 pub use dependencies::DependencyError;
 pub use operator::{OperatorAnswer, OperatorError};
 pub use plan::{Plan, PlanError};
 pub use processes::ProcessError;
 pub use quiet::NotQuiet;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, totals};
 pub use venue::{Venue, VenueError, VenueOptions};
 
 use self::board::Board;
@@ -191,7 +192,9 @@ impl Rehearsal {
 
     /// Notes in the history that a step begins.
     pub fn note_step(&self, text: &str) {
-        self.board.history().append(Event::Step { text: text.to_owned() });
+        self.board.history().append(Event::Step {
+            text: text.to_owned(),
+        });
     }
 
     /// Stops every instance of a role in order (SIGTERM, its grace, SIGKILL); it stays
@@ -235,9 +238,12 @@ impl Rehearsal {
 
     /// Judges all that was witnessed so far.
     pub fn judgement(&self) -> Judgement {
-        self.board
-            .history()
-            .read(|entries| judge(Evidence { manifest: &self.manifest, entries }))
+        self.board.history().read(|entries| {
+            judge(Evidence {
+                manifest: &self.manifest,
+                entries,
+            })
+        })
     }
 
     /// The history.
@@ -254,9 +260,10 @@ impl Rehearsal {
     pub fn job_of(&self, message: &MessageName) -> Option<String> {
         self.board.history().read(|entries| {
             entries.iter().rev().find_map(|entry| match &entry.event {
-                Event::Accepted { message: accepted, job } if accepted == message => {
-                    Some(job.clone())
-                }
+                Event::Accepted {
+                    message: accepted,
+                    job,
+                } if accepted == message => Some(job.clone()),
                 _ => None,
             })
         })
@@ -270,7 +277,8 @@ async fn start_stubs(
 ) -> Result<BTreeMap<DependencyName, Stub>, RehearsalError> {
     let mut stubs = BTreeMap::new();
     for (name, dependency) in &manifest.dependencies {
-        let (Protocol::Http { routes }, Provide::Stub) = (&dependency.protocol, &dependency.provide)
+        let (Protocol::Http { routes }, Provide::Stub) =
+            (&dependency.protocol, &dependency.provide)
         else {
             continue;
         };
@@ -283,7 +291,10 @@ async fn start_stubs(
         };
         let stub = Stub::start(routes.clone(), Arc::clone(contents) as _, on_performed)
             .await
-            .map_err(|source| RehearsalError::Stub { dependency: name.clone(), source })?;
+            .map_err(|source| RehearsalError::Stub {
+                dependency: name.clone(),
+                source,
+            })?;
         stubs.insert(name.clone(), stub);
     }
     Ok(stubs)

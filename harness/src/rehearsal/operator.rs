@@ -83,24 +83,34 @@ impl Rehearsal {
         argument: Option<&str>,
     ) -> Result<OperatorAnswer, RehearsalError> {
         self.operators += 1;
-        let incarnation =
-            Incarnation { role: OPERATOR.into(), instance: 1, start: self.operators };
+        let incarnation = Incarnation {
+            role: OPERATOR.into(),
+            instance: 1,
+            start: self.operators,
+        };
         let command = self.manifest.operator[name].command.clone();
-        let mut around =
-            Surroundings::open(&self.board, &self.dependencies, &incarnation).await?;
+        let mut around = Surroundings::open(&self.board, &self.dependencies, &incarnation).await?;
         if let Some(message) = message {
             around.set("message.name", message.to_string());
             around.set("message.job", self.job_of(message).unwrap_or_default());
         }
         around.set("argument", argument.unwrap_or_default().to_owned());
-        let base = self.directory.join("processes").join(incarnation.to_string());
+        let base = self
+            .directory
+            .join("processes")
+            .join(incarnation.to_string());
         let logs = Logs {
             stdout: base.with_extension("out"),
             stderr: base.with_extension("err"),
         };
         let start = around.start(&self.manifest, &incarnation, &command, logs.clone())?;
         let shown = std::iter::once(start.program.display().to_string())
-            .chain(start.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
+            .chain(
+                start
+                    .arguments
+                    .iter()
+                    .map(|word| word.to_string_lossy().into_owned()),
+            )
             .collect::<Vec<_>>()
             .join(" ");
         self.board.register(&incarnation);
@@ -121,7 +131,8 @@ impl Rehearsal {
             ExitOutcome::Code(code) => Some(code),
             ExitOutcome::Signal(_) | ExitOutcome::Unknown => None,
         };
-        self.board.exited(&incarnation, code, None, Some(DeathCause::Ordered));
+        self.board
+            .exited(&incarnation, code, None, Some(DeathCause::Ordered));
         around.drain().await;
         self.board.drained(&incarnation);
         let output = fs::read(&logs.stdout).unwrap_or_default();
@@ -132,7 +143,12 @@ impl Rehearsal {
             code,
             output: history.blob(&output),
         });
-        Ok(OperatorAnswer { command: shown, outcome, output, errors })
+        Ok(OperatorAnswer {
+            command: shown,
+            outcome,
+            output,
+            errors,
+        })
     }
 
     /// Reads one value about a message.
@@ -150,14 +166,30 @@ impl Rehearsal {
         let observation = self.manifest.observations[name].clone();
         match observation {
             Observation::Query(claim) => {
-                let value = self.dependencies.value(&claim.dependency, &claim.query, &job).await?;
+                let value = self
+                    .dependencies
+                    .value(&claim.dependency, &claim.query, &job)
+                    .await?;
                 Ok(Ok(value.map(String::into_bytes)))
             }
-            Observation::Operator { command, path, base64 } => {
+            Observation::Operator {
+                command,
+                path,
+                base64,
+            } => {
                 let answer = self.operate(&command, Some(message), None).await?;
                 if !answer.outcome.is_success() {
-                    let OperatorAnswer { command, outcome, errors, .. } = answer;
-                    return Ok(Err(OperatorError::Failed { command, outcome, errors }));
+                    let OperatorAnswer {
+                        command,
+                        outcome,
+                        errors,
+                        ..
+                    } = answer;
+                    return Ok(Err(OperatorError::Failed {
+                        command,
+                        outcome,
+                        errors,
+                    }));
                 }
                 let printed: Value = match serde_json::from_slice(&answer.output) {
                     Ok(printed) => printed,
@@ -173,11 +205,13 @@ impl Rehearsal {
                     return Ok(Ok(Some(value.into_bytes())));
                 }
                 let decoded = base64::engine::general_purpose::STANDARD.decode(&value);
-                Ok(decoded.map(Some).map_err(|source| OperatorError::NotBase64 {
-                    observation: name.to_owned(),
-                    message: message.clone(),
-                    source,
-                }))
+                Ok(decoded
+                    .map(Some)
+                    .map_err(|source| OperatorError::NotBase64 {
+                        observation: name.to_owned(),
+                        message: message.clone(),
+                        source,
+                    }))
             }
             Observation::Request { role, path, json } => {
                 let values = BTreeMap::from([
@@ -186,7 +220,10 @@ impl Rehearsal {
                 ]);
                 let path = path
                     .render(&|name: &str| values.get(name).cloned())
-                    .map_err(|source| ProcessError::Placeholder { role: role.clone(), source })?;
+                    .map_err(|source| ProcessError::Placeholder {
+                        role: role.clone(),
+                        source,
+                    })?;
                 let answer = self.ask(&role, &path, &json).await?;
                 Ok(answer
                     .map(|value| value.map(String::into_bytes))

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 
 use crate::fault::Fault;
-use crate::ids::{MessageName, RoleName, StageName};
-use crate::manifest::{Binding, Manifest, Process};
+use crate::ids::{MessageName, RoleName};
+use crate::manifest::{Manifest, Process};
 
 /// A message of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,22 +25,6 @@ pub enum PlanError {
     UnknownMessage {
         /// Which.
         message: MessageName,
-    },
-    /// A stage belongs to another role.
-    #[error("`{stage}` is a stage of the {owner}, not of the {role}")]
-    StageOfAnother {
-        /// The stage.
-        stage: String,
-        /// Whose it is.
-        owner: RoleName,
-        /// Whose it was said to be.
-        role: RoleName,
-    },
-    /// It comes too late.
-    #[error("{what} cannot change once the system runs; say it before the first message is submitted")]
-    TooLate {
-        /// What.
-        what: String,
     },
 }
 
@@ -66,7 +50,10 @@ impl Plan {
 
     /// Declares a message; one that is declared already changes what it carries.
     pub fn declare(&mut self, name: &MessageName, kind: &str) {
-        let planned = PlannedMessage { name: name.clone(), kind: kind.to_owned() };
+        let planned = PlannedMessage {
+            name: name.clone(),
+            kind: kind.to_owned(),
+        };
         self.messages.insert(name.clone(), planned);
     }
 
@@ -90,7 +77,9 @@ impl Plan {
         if self.messages.contains_key(message) {
             return Ok(());
         }
-        Err(PlanError::UnknownMessage { message: message.clone() })
+        Err(PlanError::UnknownMessage {
+            message: message.clone(),
+        })
     }
 
     /// All declared messages, in their order.
@@ -103,7 +92,10 @@ impl Plan {
     }
 
     pub(super) fn instances(&self, role: &RoleName, process: &Process) -> u32 {
-        self.instances.get(role).copied().unwrap_or(process.instances)
+        self.instances
+            .get(role)
+            .copied()
+            .unwrap_or(process.instances)
     }
 
     /// The values of `${setting.…}`: the manifest's defaults unless set here.
@@ -117,25 +109,4 @@ impl Plan {
             })
             .collect()
     }
-}
-
-/// Checks that a stage is one of this role.
-///
-/// # Errors
-/// When it belongs to another.
-pub fn check_role(manifest: &Manifest, stage: &str, role: &RoleName) -> Result<(), PlanError> {
-    match manifest.stages.get(&StageName::new(stage)) {
-        Some(found) if found.role != *role => Err(PlanError::StageOfAnother {
-            stage: stage.to_owned(),
-            owner: found.role.clone(),
-            role: role.clone(),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a stage is announced by the process itself.
-pub fn is_checkpoint(manifest: &Manifest, stage: &str) -> bool {
-    let stage = manifest.stages.get(&StageName::new(stage));
-    stage.is_some_and(|stage| matches!(stage.binding, Binding::Checkpoint(_)))
 }

@@ -61,7 +61,9 @@ pub enum ProcessError {
         source: UnknownPlaceholder,
     },
     /// It died again and again before it was ready.
-    #[error("`{process}` died {times} times in a row before it was ready; the last time it {outcome}; see {log}")]
+    #[error(
+        "`{process}` died {times} times in a row before it was ready; the last time it {outcome}; see {log}"
+    )]
     CrashLoop {
         /// Which.
         process: String,
@@ -145,7 +147,13 @@ impl Processes {
         logs: PathBuf,
     ) -> Self {
         let slots = Mutex::default();
-        Self(Arc::new(Inner { board, dependencies, registry, logs, slots }))
+        Self(Arc::new(Inner {
+            board,
+            dependencies,
+            registry,
+            logs,
+            slots,
+        }))
     }
 
     /// Starts these instances side by side and waits until all are ready.
@@ -171,7 +179,9 @@ impl Processes {
                 slot
             })
             .collect();
-        futures::future::try_join_all(slots.iter().map(|slot| slot.up())).await.map(drop)
+        futures::future::try_join_all(slots.iter().map(|slot| slot.up()))
+            .await
+            .map(drop)
     }
 
     fn manifest_of(&self, role: &RoleName) -> Process {
@@ -189,8 +199,11 @@ impl Processes {
             }
             slot.now.send_replace(Now::Starting);
             starts += 1;
-            let incarnation =
-                Incarnation { role: slot.role.clone(), instance: slot.instance, start: starts };
+            let incarnation = Incarnation {
+                role: slot.role.clone(),
+                instance: slot.instance,
+                start: starts,
+            };
             let running = match self.incarnate(&process, incarnation).await {
                 Ok(running) => running,
                 Err(error) => return self.give_up(&slot, error),
@@ -214,7 +227,9 @@ impl Processes {
                     }
                 }
                 Err(error) => {
-                    self.end(&running.current, Signal::SIGKILL, DeathCause::Shutdown).await.ok();
+                    self.end(&running.current, Signal::SIGKILL, DeathCause::Shutdown)
+                        .await
+                        .ok();
                     self.settle(&slot, running).await;
                     return self.give_up(&slot, error.into());
                 }
@@ -224,8 +239,12 @@ impl Processes {
             slot.now.send_replace(Now::Down);
             if false_starts >= FALSE_STARTS {
                 let process = slot.name();
-                let crash_loop =
-                    ProcessError::CrashLoop { process, times: false_starts, outcome, log };
+                let crash_loop = ProcessError::CrashLoop {
+                    process,
+                    times: false_starts,
+                    outcome,
+                    log,
+                };
                 return self.give_up(&slot, crash_loop);
             }
             if process.restart == Restart::Never {
@@ -235,7 +254,9 @@ impl Processes {
     }
 
     fn give_up(&self, slot: &Slot, error: ProcessError) {
-        self.0.board.history().append(Event::Trouble { reason: error.to_string() });
+        self.0.board.history().append(Event::Trouble {
+            reason: error.to_string(),
+        });
         slot.now.send_replace(Now::Broken(Arc::new(error)));
     }
 
@@ -269,7 +290,12 @@ impl Processes {
             cause: Arc::default(),
             ended: watch_ended,
         };
-        Ok(Running { current, ended, around, port })
+        Ok(Running {
+            current,
+            ended,
+            around,
+            port,
+        })
     }
 
     fn condition(&self, process: &Process, running: &Running) -> Condition {
@@ -282,7 +308,10 @@ impl Processes {
                 let board = self.0.board.clone();
                 let incarnation = running.current.incarnation.clone();
                 let expected = format!("its first call of {}", pattern.describe());
-                Condition::new(expected, |_| async move { board.first_call(&incarnation).await })
+                Condition::new(
+                    expected,
+                    |_| async move { board.first_call(&incarnation).await },
+                )
             }
             (Ready::Started, _) | (Ready::Http(_), None) => Condition::started(),
         }
@@ -291,7 +320,12 @@ impl Processes {
     /// After a death: nothing of it reaches a dependency any more, its connections end
     /// on both sides, and what it had in hand becomes visible.
     async fn settle(&self, slot: &Slot, running: Running) -> (ExitOutcome, String) {
-        let Running { current, ended, around, .. } = running;
+        let Running {
+            current,
+            ended,
+            around,
+            ..
+        } = running;
         let board = &self.0.board;
         let outcome = current.child.exited().await;
         current.gate.close().await;
@@ -314,14 +348,32 @@ impl Processes {
         }
         let orphans = board.drained(&current.incarnation);
         self.expire_all(orphans).await;
-        let log = current.child.logs().paths().next().map(|path| path.display().to_string());
+        let log = current
+            .child
+            .logs()
+            .paths()
+            .next()
+            .map(|path| path.display().to_string());
         (outcome, log.unwrap_or_default())
     }
 
     async fn expire_all(&self, orphans: Vec<Delivery>) {
         for orphan in orphans {
-            let Delivery { dependency, queue, receipt, message_id, message, owner, .. } = orphan;
-            match self.0.dependencies.expire(&dependency, &queue, &receipt).await {
+            let Delivery {
+                dependency,
+                queue,
+                receipt,
+                message_id,
+                message,
+                owner,
+                ..
+            } = orphan;
+            match self
+                .0
+                .dependencies
+                .expire(&dependency, &queue, &receipt)
+                .await
+            {
                 Ok(()) => {
                     self.0.board.history().append(Event::Expired {
                         receipt,
@@ -332,7 +384,9 @@ impl Processes {
                 }
                 Err(reason) => {
                     self.0.board.history().append(Event::Trouble {
-                        reason: format!("a delivery of {owner} could not be made visible: {reason}"),
+                        reason: format!(
+                            "a delivery of {owner} could not be made visible: {reason}"
+                        ),
                     });
                 }
             }
@@ -340,11 +394,17 @@ impl Processes {
     }
 
     fn slot(&self, role: &RoleName, instance: u32) -> Option<Arc<Slot>> {
-        locked(&self.0.slots).get(&(role.clone(), instance)).cloned()
+        locked(&self.0.slots)
+            .get(&(role.clone(), instance))
+            .cloned()
     }
 
     fn slots_of(&self, role: &RoleName) -> Vec<Arc<Slot>> {
-        locked(&self.0.slots).values().filter(|slot| slot.role == *role).cloned().collect()
+        locked(&self.0.slots)
+            .values()
+            .filter(|slot| slot.role == *role)
+            .cloned()
+            .collect()
     }
 
     fn current(&self, incarnation: &Incarnation) -> Option<Current> {
@@ -365,7 +425,10 @@ impl Processes {
             current.gate.close().await;
         }
         locked(&current.cause).get_or_insert(cause);
-        current.child.signal(signal).map_err(|error| error.to_string())?;
+        current
+            .child
+            .signal(signal)
+            .map_err(|error| error.to_string())?;
         let outcome = current.child.exited().await;
         let mut ended = current.ended.clone();
         // An error means that the supervisor is gone, which only the end of the
@@ -400,11 +463,15 @@ impl Processes {
     pub(super) async fn kill(&self, role: &RoleName) -> Result<(), ProcessError> {
         for slot in self.slots_of(role) {
             let Some(current) = slot.now() else {
-                return Err(ProcessError::NotRunning { process: slot.name() });
+                return Err(ProcessError::NotRunning {
+                    process: slot.name(),
+                });
             };
             self.note_signal(&current.incarnation, Signal::SIGKILL, None);
             // Dead of something else already is dead all the same; the history says so.
-            let _ = self.end(&current, Signal::SIGKILL, DeathCause::Ordered).await;
+            let _ = self
+                .end(&current, Signal::SIGKILL, DeathCause::Ordered)
+                .await;
         }
         Ok(())
     }
@@ -428,7 +495,9 @@ impl Processes {
                 return Ok(front);
             }
         }
-        Err(ProcessError::NotRunning { process: role.to_string() })
+        Err(ProcessError::NotRunning {
+            process: role.to_string(),
+        })
     }
 
     /// Instances that are on their way up, or down though wanted.
@@ -444,10 +513,12 @@ impl Processes {
 
     /// Why something that should run cannot.
     pub(super) fn broken(&self) -> Option<Arc<ProcessError>> {
-        locked(&self.0.slots).values().find_map(|slot| match &*slot.now.borrow() {
-            Now::Broken(error) => Some(Arc::clone(error)),
-            _ => None,
-        })
+        locked(&self.0.slots)
+            .values()
+            .find_map(|slot| match &*slot.now.borrow() {
+                Now::Broken(error) => Some(Arc::clone(error)),
+                _ => None,
+            })
     }
 
     /// Ends everything: nothing is restarted, every process is killed and its
@@ -457,7 +528,9 @@ impl Processes {
         for slot in &slots {
             slot.wanted.send_replace(false);
         }
-        let ending = slots.iter().map(|slot| self.bring_down(slot, DeathCause::Shutdown));
+        let ending = slots
+            .iter()
+            .map(|slot| self.bring_down(slot, DeathCause::Shutdown));
         futures::future::join_all(ending).await;
     }
 
@@ -519,25 +592,38 @@ impl Actor for Processes {
                 Signal::SIGKILL => processes.end(&current, signal, DeathCause::Ordered).await,
                 Signal::SIGSTOP => {
                     processes.0.board.set_life(&incarnation, Life::Stopped);
-                    current.child.signal(signal).map_err(|error| error.to_string())?;
+                    current
+                        .child
+                        .signal(signal)
+                        .map_err(|error| error.to_string())?;
                     if current.child.stopped().await {
                         Ok(format!("{incarnation} (pid {pid}) is stopped"))
                     } else {
-                        Err(format!("{incarnation} (pid {pid}) ended instead of stopping"))
+                        Err(format!(
+                            "{incarnation} (pid {pid}) ended instead of stopping"
+                        ))
                     }
                 }
                 Signal::SIGCONT => {
-                    current.child.signal(signal).map_err(|error| error.to_string())?;
+                    current
+                        .child
+                        .signal(signal)
+                        .map_err(|error| error.to_string())?;
                     if current.child.running().await {
                         processes.0.board.set_life(&incarnation, Life::Running);
                         Ok(format!("{incarnation} (pid {pid}) goes on"))
                     } else {
-                        Err(format!("{incarnation} (pid {pid}) ended instead of going on"))
+                        Err(format!(
+                            "{incarnation} (pid {pid}) ended instead of going on"
+                        ))
                     }
                 }
                 _ => {
                     locked(&current.cause).get_or_insert(DeathCause::Ordered);
-                    current.child.signal(signal).map_err(|error| error.to_string())?;
+                    current
+                        .child
+                        .signal(signal)
+                        .map_err(|error| error.to_string())?;
                     Ok(match current.child.state() {
                         State::Exited(outcome) => format!("{incarnation} (pid {pid}) {outcome}"),
                         State::Running | State::Stopped => {
@@ -563,11 +649,15 @@ impl Slot {
     /// Resolves once it is up, or cannot be.
     async fn up(&self) -> Result<(), ProcessError> {
         let mut now = self.now.subscribe();
-        let reached = now.wait_for(|now| matches!(now, Now::Up | Now::Broken(_))).await;
+        let reached = now
+            .wait_for(|now| matches!(now, Now::Up | Now::Broken(_)))
+            .await;
         match reached.as_deref() {
             Ok(Now::Broken(error)) => Err(ProcessError::Broken(Arc::clone(error))),
             Ok(_) => Ok(()),
-            Err(_) => Err(ProcessError::NotRunning { process: self.name() }),
+            Err(_) => Err(ProcessError::NotRunning {
+                process: self.name(),
+            }),
         }
     }
 
@@ -578,7 +668,8 @@ impl Slot {
 }
 
 fn signal_name(number: i32) -> String {
-    Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |signal| signal.to_string())
+    Signal::try_from(number)
+        .map_or_else(|_| format!("signal {number}"), |signal| signal.to_string())
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

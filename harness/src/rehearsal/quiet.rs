@@ -61,7 +61,9 @@ impl Rehearsal {
     async fn unsettled_queues(&self) -> Result<Vec<String>, RehearsalError> {
         let mut reasons = Vec::new();
         for (name, dependency) in &self.manifest.dependencies {
-            let Protocol::Sqs { queues } = &dependency.protocol else { continue };
+            let Protocol::Sqs { queues } = &dependency.protocol else {
+                continue;
+            };
             for queue in queues.keys() {
                 if !self.board.has_consumer(name, queue) {
                     continue;

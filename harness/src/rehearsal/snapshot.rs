@@ -3,18 +3,22 @@
 
 use std::collections::BTreeMap;
 
+use self::totals::{DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REQUESTS};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::MessageName;
 use crate::judge::{Evidence, Figure, Ledger, count, performed_writes};
 use crate::manifest::{Protocol, Total};
 
-/// Totals that every system has.
-pub const LEFT_IN_QUEUE: &str = "left in queue";
-/// What lies in dead-letter queues.
-pub const DEAD_LETTERS: &str = "dead letters";
-/// Writes that services played by the harness performed.
-pub const OUTSIDE_REQUESTS: &str = "outside requests";
+/// The names of totals that every system has.
+pub mod totals {
+    /// What lies in source queues: visible, in flight and delayed.
+    pub const LEFT_IN_QUEUE: &str = "left in queue";
+    /// What lies in dead-letter queues.
+    pub const DEAD_LETTERS: &str = "dead letters";
+    /// Writes that services played by the harness performed.
+    pub const OUTSIDE_REQUESTS: &str = "outside requests";
+}
 
 /// All totals at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +30,9 @@ pub struct Snapshot {
 impl Snapshot {
     /// One total: the sum over its labels, or the figure of one label.
     pub fn total(&self, name: &str, label: Option<&str>) -> i64 {
-        let Some(figure) = self.totals.get(name) else { return 0 };
+        let Some(figure) = self.totals.get(name) else {
+            return 0;
+        };
         match label {
             Some(label) => figure.get(label).copied().unwrap_or_default(),
             None => figure.values().sum(),
@@ -40,9 +46,7 @@ impl Rehearsal {
     ///
     /// # Errors
     /// When it cannot be counted. The inner error says that it did not become quiet.
-    pub async fn snapshot(
-        &mut self,
-    ) -> Result<Result<Snapshot, super::NotQuiet>, RehearsalError> {
+    pub async fn snapshot(&mut self) -> Result<Result<Snapshot, super::NotQuiet>, RehearsalError> {
         if let Some((at, snapshot)) = &self.snapshot
             && self.unchanged_since(*at)
         {
@@ -59,16 +63,20 @@ impl Rehearsal {
     /// Whether nothing but questions of timers stands in the history since then.
     fn unchanged_since(&self, at: u64) -> bool {
         self.board.history().read(|entries| {
-            entries.iter().rev().take_while(|entry| entry.seq > at).all(|entry| {
-                matches!(
-                    entry.event,
-                    Event::Called { .. }
-                        | Event::Replied { .. }
-                        | Event::Step { .. }
-                        | Event::Connected { .. }
-                        | Event::Disconnected { .. }
-                )
-            })
+            entries
+                .iter()
+                .rev()
+                .take_while(|entry| entry.seq > at)
+                .all(|entry| {
+                    matches!(
+                        entry.event,
+                        Event::Called { .. }
+                            | Event::Replied { .. }
+                            | Event::Step { .. }
+                            | Event::Connected { .. }
+                            | Event::Disconnected { .. }
+                    )
+                })
         })
     }
 
@@ -80,10 +88,14 @@ impl Rehearsal {
         }
         let (left, dead) = self.count_queues().await?;
         let outside = self.evidence(|evidence| performed_writes(evidence, None, None));
-        for (name, value) in
-            [(LEFT_IN_QUEUE, left), (DEAD_LETTERS, dead), (OUTSIDE_REQUESTS, outside)]
-        {
-            snapshot.totals.insert(name.to_owned(), Figure::from([(String::new(), value)]));
+        for (name, value) in [
+            (LEFT_IN_QUEUE, left),
+            (DEAD_LETTERS, dead),
+            (OUTSIDE_REQUESTS, outside),
+        ] {
+            snapshot
+                .totals
+                .insert(name.to_owned(), Figure::from([(String::new(), value)]));
         }
         Ok(snapshot)
     }
@@ -94,9 +106,11 @@ impl Rehearsal {
             .as_ref()
             .map(|witness| self.evidence(|evidence| count(evidence, witness, None)));
         let claimed = match &total.claim {
-            Some(claim) => {
-                Some(self.dependencies.figure(&claim.dependency, &claim.query, None).await?)
-            }
+            Some(claim) => Some(
+                self.dependencies
+                    .figure(&claim.dependency, &claim.query, None)
+                    .await?,
+            ),
             None => None,
         };
         for (source, figure) in [("witness", &witnessed), ("claim", &claimed)] {
@@ -121,10 +135,15 @@ impl Rehearsal {
     async fn count_queues(&self) -> Result<(i64, i64), RehearsalError> {
         let (mut left, mut dead) = (0, 0);
         for (name, dependency) in &self.manifest.dependencies {
-            let Protocol::Sqs { queues } = &dependency.protocol else { continue };
+            let Protocol::Sqs { queues } = &dependency.protocol else {
+                continue;
+            };
             for queue in queues.keys() {
                 let is_dead_letter = queues.values().any(|other| {
-                    other.dead_letter.as_ref().is_some_and(|policy| policy.queue == *queue)
+                    other
+                        .dead_letter
+                        .as_ref()
+                        .is_some_and(|policy| policy.queue == *queue)
                 });
                 let counts = self.dependencies.counts(name, queue).await?;
                 if is_dead_letter {
@@ -142,28 +161,31 @@ impl Rehearsal {
         Ok((left, dead))
     }
 
-    /// A total of one message: by its witness if it has one, else by its claim.
-    ///
-    /// # Errors
-    /// When the claim cannot be asked.
-    pub async fn total_of(
-        &self,
-        name: &str,
-        message: &MessageName,
-    ) -> Result<Option<i64>, RehearsalError> {
+    /// A total of one message, by its witness; none if it has none.
+    pub fn total_of(&self, name: &str, message: &MessageName) -> Option<i64> {
         if name == OUTSIDE_REQUESTS {
-            return Ok(Some(self.evidence(|evidence| {
-                performed_writes(evidence, None, Some(message))
-            })));
+            let writes = |evidence: Evidence<'_>| performed_writes(evidence, None, Some(message));
+            return Some(self.evidence(writes));
         }
-        let witness = self.manifest.totals.get(name).and_then(|total| total.witness.as_ref());
-        Ok(witness.map(|witness| {
-            self.evidence(|evidence| count(evidence, witness, Some(message)).values().sum())
-        }))
+        let witness = self.manifest.totals.get(name)?.witness.as_ref()?;
+        let figure = self.evidence(|evidence| count(evidence, witness, Some(message)));
+        Some(figure.values().sum())
+    }
+
+    /// Looks at the ledger of all that happened so far.
+    pub fn ledger<T>(&self, look: impl FnOnce(&Ledger) -> T) -> T {
+        self.evidence(|evidence| look(&Ledger::of(evidence)))
+    }
+
+    /// What the queue delivered of a message, the first time.
+    pub fn delivered_body(&self, message: &MessageName) -> Option<String> {
+        self.board.delivered_body(message)
     }
 
     pub(super) fn evidence<T>(&self, look: impl FnOnce(Evidence<'_>) -> T) -> T {
         let manifest = &*self.manifest;
-        self.board.history().read(|entries| look(Evidence { manifest, entries }))
+        self.board
+            .history()
+            .read(|entries| look(Evidence { manifest, entries }))
     }
 }

@@ -13,8 +13,11 @@ pub(super) fn request(call: &Call) -> String {
             None => request.action.clone(),
         },
         Request::Postgres(request) => {
-            let texts: Vec<&str> =
-                request.statements.iter().map(|statement| statement.sql.as_str()).collect();
+            let texts: Vec<&str> = request
+                .statements
+                .iter()
+                .map(|statement| statement.sql.as_str())
+                .collect();
             shortened(&texts.join("; "))
         }
     }
@@ -38,8 +41,11 @@ pub(super) fn request_content(call: &Call) -> Vec<u8> {
                 .statements
                 .iter()
                 .map(|statement| {
-                    let binds: Vec<String> =
-                        statement.binds.iter().map(|bind| format!("{bind:?}")).collect();
+                    let binds: Vec<String> = statement
+                        .binds
+                        .iter()
+                        .map(|bind| format!("{bind:?}"))
+                        .collect();
                     format!("{} [{}]", statement.sql, binds.join(", "))
                 })
                 .collect();

@@ -99,7 +99,13 @@ impl Surroundings {
             source,
         })?;
         values.insert("checkpoint.url".to_owned(), checkpoint.url());
-        Ok(Self { gate, taps, checkpoint, front: None, values })
+        Ok(Self {
+            gate,
+            taps,
+            checkpoint,
+            front: None,
+            values,
+        })
     }
 
     /// Adds a value for a placeholder.
@@ -116,8 +122,10 @@ impl Surroundings {
         logs: Logs,
     ) -> Result<Start, ProcessError> {
         let value = |name: &str| self.values.get(name).cloned();
-        let failed =
-            |source| ProcessError::Placeholder { role: incarnation.role.clone(), source };
+        let failed = |source| ProcessError::Placeholder {
+            role: incarnation.role.clone(),
+            source,
+        };
         let words: Vec<String> = command
             .words
             .iter()
@@ -169,5 +177,7 @@ fn defaults(values: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
 }
 
 fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
 }

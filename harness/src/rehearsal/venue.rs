@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_sqs::error::DisplayErrorContext;
@@ -18,8 +18,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor};
 use super::dependencies::{Database, Dependencies, OwnQueue, QueueService};
 use crate::deployment::readiness::{self, NotReady};
 use crate::deployment::{
-    self, Child, ExitOutcome, Logs, Reexecute, Registry, RunError, RunGuard, RunOptions, Start, StartError,
-    Variables,
+    self, Child, ExitOutcome, Logs, Reexecute, Registry, RunError, RunGuard, RunOptions, Start,
+    StartError, Variables,
 };
 use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions};
 use crate::ids::{DependencyName, RunId};
@@ -63,7 +63,9 @@ pub enum VenueError {
         source: StartError,
     },
     /// A command of `build` or `prepare` failed.
-    #[error("`{section}` of {manifest}: `{command}` {outcome}\n{output}\nits whole output is in {log}")]
+    #[error(
+        "`{section}` of {manifest}: `{command}` {outcome}\n{output}\nits whole output is in {log}"
+    )]
     CommandFailed {
         /// Which section.
         section: &'static str,
@@ -79,7 +81,9 @@ pub enum VenueError {
         log: String,
     },
     /// A command of `build` or `prepare` took too long.
-    #[error("`{section}` of {manifest}: `{command}` had not ended after {within:?}; see {log}, or raise `limits.build`")]
+    #[error(
+        "`{section}` of {manifest}: `{command}` had not ended after {within:?}; see {log}, or raise `limits.build`"
+    )]
     CommandTooLong {
         /// Which section.
         section: &'static str,
@@ -179,15 +183,32 @@ impl Venue {
         options: VenueOptions,
         tell: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, VenueError> {
-        let VenueOptions { run, directory, state_root, ambient, program, database } = options;
+        let VenueOptions {
+            run,
+            directory,
+            state_root,
+            ambient,
+            program,
+            database,
+        } = options;
         if let Ok(report) = deployment::sweep(&state_root) {
             for swept in report.swept {
-                tell(&format!("removed what the interrupted run {} had left", swept.run));
+                tell(&format!(
+                    "removed what the interrupted run {} had left",
+                    swept.run
+                ));
             }
         }
-        let watchdog =
-            Reexecute { program: program.clone(), arguments: vec![OsString::from("__watchdog")] };
-        let guard = RunGuard::begin(RunOptions { run: run.clone(), state_root, ambient, watchdog })?;
+        let watchdog = Reexecute {
+            program: program.clone(),
+            arguments: vec![OsString::from("__watchdog")],
+        };
+        let guard = RunGuard::begin(RunOptions {
+            run: run.clone(),
+            state_root,
+            ambient,
+            watchdog,
+        })?;
         let registry = guard.registry().clone();
         let logs = directory.join("logs");
         for command in &manifest.build {
@@ -255,7 +276,9 @@ impl Venue {
         }
         for (name, origin) in &databases {
             let statement = format!("CREATE DATABASE {}", quoted(&origin.template));
-            origin.administer(name, "make the template database", statement).await?;
+            origin
+                .administer(name, "make the template database", statement)
+                .await?;
         }
         if !manifest.prepare.is_empty() {
             tell("preparing the database");
@@ -317,7 +340,9 @@ impl Venue {
         }
         let mut queues = BTreeMap::new();
         for (name, dependency) in &manifest.dependencies {
-            let Protocol::Sqs { queues: wanted } = &dependency.protocol else { continue };
+            let Protocol::Sqs { queues: wanted } = &dependency.protocol else {
+                continue;
+            };
             let address = self.queues[name];
             let prefix = format!("{}-{number}", self.run);
             queues.insert(
@@ -325,7 +350,13 @@ impl Venue {
                 make_queues(name, address, &prefix, wanted, &settings).await?,
             );
         }
-        Ok(Dependencies { databases, queues, stubs, externals: self.externals.clone(), settings })
+        Ok(Dependencies {
+            databases,
+            queues,
+            stubs,
+            externals: self.externals.clone(),
+            settings,
+        })
     }
 
     /// Removes what [`Warm::provide`] made.
@@ -333,16 +364,30 @@ impl Venue {
         let mut troubles = Vec::new();
         for (name, database) in &dependencies.databases {
             database.pool.close().await;
-            let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(&database.name));
+            let statement = format!(
+                "DROP DATABASE IF EXISTS {} WITH (FORCE)",
+                quoted(&database.name)
+            );
             let origin = &self.databases[name];
-            let dropped = origin.administer(name, "drop the rehearsal's database", statement).await;
+            let dropped = origin
+                .administer(name, "drop the rehearsal's database", statement)
+                .await;
             troubles.extend(dropped.err().map(|error| error.to_string()));
         }
         for (name, service) in &dependencies.queues {
             for own in service.queues.values() {
-                let deleted = service.client.delete_queue().queue_url(&own.url).send().await;
+                let deleted = service
+                    .client
+                    .delete_queue()
+                    .queue_url(&own.url)
+                    .send()
+                    .await;
                 troubles.extend(deleted.err().map(|error| {
-                    format!("`{name}`: cannot delete {}: {}", own.name, DisplayErrorContext(&error))
+                    format!(
+                        "`{name}`: cannot delete {}: {}",
+                        own.name,
+                        DisplayErrorContext(&error)
+                    )
                 }));
             }
         }
@@ -358,7 +403,9 @@ impl Venue {
         for (name, origin) in &self.databases {
             let statement = format!("DROP DATABASE IF EXISTS {}", quoted(&origin.template));
             // A server that goes with the run takes its template along.
-            let _ = origin.administer(name, "drop the template database", statement).await;
+            let _ = origin
+                .administer(name, "drop the template database", statement)
+                .await;
         }
         if let Some(server) = &self.server {
             let _ = server.stop().await;
@@ -366,7 +413,11 @@ impl Venue {
         if let Some(child) = &self.queue_server {
             child.kill().await;
         }
-        let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let guard = self
+            .guard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         match guard {
             Some(guard) => {
                 let swept = guard.finish().await;
@@ -390,8 +441,16 @@ impl Origin {
     }
 
     fn database(&self, name: &str) -> (String, PgConnectOptions) {
-        let Self { user, password, address, .. } = self;
-        (format!("postgres://{user}:{password}@{address}/{name}"), self.options(name))
+        let Self {
+            user,
+            password,
+            address,
+            ..
+        } = self;
+        (
+            format!("postgres://{user}:{password}@{address}/{name}"),
+            self.options(name),
+        )
     }
 
     async fn administer(
@@ -407,7 +466,10 @@ impl Origin {
         };
         let options = self.options(&self.administration);
         let mut connection = PgConnection::connect_with(&options).await.map_err(failed)?;
-        connection.execute(AssertSqlSafe(statement)).await.map_err(failed)?;
+        connection
+            .execute(AssertSqlSafe(statement))
+            .await
+            .map_err(failed)?;
         connection.close().await.map_err(failed)
     }
 
@@ -424,7 +486,8 @@ impl Origin {
             quoted(&name),
             quoted(&self.template)
         );
-        self.administer(dependency, "make the rehearsal's database", statement).await?;
+        self.administer(dependency, "make the rehearsal's database", statement)
+            .await?;
         let pool = PgPoolOptions::new()
             .max_connections(2)
             .connect_lazy_with(self.options(&name));
@@ -455,7 +518,8 @@ fn shown(command: &Command) -> String {
         .words
         .iter()
         .map(|word| {
-            word.render(&|name: &str| Some(format!("${{{name}}}"))).unwrap_or_default()
+            word.render(&|name: &str| Some(format!("${{{name}}}")))
+                .unwrap_or_default()
         })
         .collect::<Vec<_>>()
         .join(" ")
@@ -469,7 +533,9 @@ async fn start_queue_server(
     let start = Start {
         name: "queue server".to_owned(),
         program: program.to_owned(),
-        arguments: ["serve", "queue", "--port", "0"].map(OsString::from).to_vec(),
+        arguments: ["serve", "queue", "--port", "0"]
+            .map(OsString::from)
+            .to_vec(),
         environment: Variables::default(),
         directory: logs.to_owned(),
         logs: Logs::together(logs.join("queue.log")),
@@ -477,7 +543,9 @@ async fn start_queue_server(
         namespace: false,
     };
     std::fs::create_dir_all(logs).ok();
-    let child = Child::start(start, registry).await.map_err(VenueError::QueueServer)?;
+    let child = Child::start(start, registry)
+        .await
+        .map_err(VenueError::QueueServer)?;
     let output = readiness::output(&child, "http://127.0.0.1:");
     readiness::ready(&child, SERVER_START, output).await?;
     let address = child.logs().last_lines(10).iter().find_map(|line| {
@@ -530,7 +598,9 @@ async fn make_queues(
         };
         let mut attributes = Vec::new();
         for (name, value) in &definition.attributes {
-            let value = value.render(&lookup).map_err(|error| failed(error.to_string()))?;
+            let value = value
+                .render(&lookup)
+                .map_err(|error| failed(error.to_string()))?;
             attributes.push((QueueAttributeName::from(name.as_str()), value));
         }
         if let Some(dead_letter) = &definition.dead_letter {
@@ -545,8 +615,10 @@ async fn make_queues(
                 .attributes()
                 .and_then(|attributes| attributes.get(&QueueAttributeName::QueueArn).cloned())
                 .unwrap_or_default();
-            let receives =
-                dead_letter.max_receives.render(&lookup).map_err(|error| failed(error.to_string()))?;
+            let receives = dead_letter
+                .max_receives
+                .render(&lookup)
+                .map_err(|error| failed(error.to_string()))?;
             let policy = serde_json::json!({
                 "deadLetterTargetArn": arn,
                 "maxReceiveCount": receives,
@@ -560,9 +632,16 @@ async fn make_queues(
         for (name, value) in attributes {
             setting = setting.attributes(name, value);
         }
-        setting.send().await.map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
+        setting
+            .send()
+            .await
+            .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
     }
-    Ok(QueueService { address, client, queues: made })
+    Ok(QueueService {
+        address,
+        client,
+        queues: made,
+    })
 }
 
 fn queue_client(address: SocketAddr) -> aws_sdk_sqs::Client {
@@ -594,7 +673,12 @@ fn external_database(
     };
     Ok(Origin {
         address: address_of(dependency, url)?,
-        user: if parsed.username().is_empty() { "postgres" } else { parsed.username() }.to_owned(),
+        user: if parsed.username().is_empty() {
+            "postgres"
+        } else {
+            parsed.username()
+        }
+        .to_owned(),
         password: parsed.password().unwrap_or_default().to_owned(),
         administration,
         template,
@@ -608,14 +692,20 @@ fn address_of(dependency: &DependencyName, url: &str) -> Result<SocketAddr, Venu
             let _ = parsed.set_password(None);
             shown = parsed.to_string();
         }
-        VenueError::Address { dependency: dependency.clone(), url: shown, reason }
+        VenueError::Address {
+            dependency: dependency.clone(),
+            url: shown,
+            reason,
+        }
     };
     let parsed = reqwest::Url::parse(url).map_err(|error| failed(error.to_string()))?;
     let host = parsed.host_str().unwrap_or_default();
-    let port = parsed.port_or_known_default().unwrap_or(match parsed.scheme() {
-        "postgres" | "postgresql" => 5432,
-        _ => 80,
-    });
+    let port = parsed
+        .port_or_known_default()
+        .unwrap_or(match parsed.scheme() {
+            "postgres" | "postgresql" => 5432,
+            _ => 80,
+        });
     (host, port)
         .to_socket_addrs()
         .map_err(|error| failed(error.to_string()))?
@@ -635,9 +725,16 @@ async fn run_command(
     let in_manifest = manifest.path.display().to_string();
     let rendered = command
         .render(&|name: &str| values.get(name).cloned())
-        .map_err(|source| VenueError::Placeholder { section, manifest: in_manifest.clone(), source })?;
+        .map_err(|source| VenueError::Placeholder {
+            section,
+            manifest: in_manifest.clone(),
+            source,
+        })?;
     let shown = rendered.words.join(" ");
-    let (program, arguments) = rendered.words.split_first().expect("a command has a program");
+    let (program, arguments) = rendered
+        .words
+        .split_first()
+        .expect("a command has a program");
     let start = Start {
         name: section.to_owned(),
         program: PathBuf::from(program),
@@ -652,9 +749,13 @@ async fn run_command(
         account: None,
         namespace: false,
     };
-    let child = Child::start(start, registry).await.map_err(|source| {
-        VenueError::Command { section, manifest: in_manifest.clone(), source }
-    })?;
+    let child = Child::start(start, registry)
+        .await
+        .map_err(|source| VenueError::Command {
+            section,
+            manifest: in_manifest.clone(),
+            source,
+        })?;
     let within = manifest.limits.build;
     let Ok(outcome) = tokio::time::timeout(within, child.exited()).await else {
         child.kill().await;

@@ -81,6 +81,9 @@ pub struct Statement {
     pub sql: String,
     /// The bind values, in order of their positions.
     pub binds: Vec<Bind>,
+    /// How many rows it wrote, once it completed: nothing before, and for statements
+    /// that report no such count.
+    pub wrote: Option<u64>,
 }
 
 /// One bind value.

@@ -18,8 +18,8 @@ mod director;
 mod gate;
 pub mod http;
 mod listener;
-pub mod sqs;
 pub mod postgres;
+pub mod sqs;
 
 pub use call::{
     Bind, Call, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request, SqsReply,

@@ -123,6 +123,7 @@ impl Names {
                 statement: Statement {
                     sql: portal.prepared.sql.clone(),
                     binds: portal.binds.clone(),
+                    wrote: None,
                 },
                 kind: portal.prepared.kind.clone(),
             },
@@ -131,6 +132,7 @@ impl Names {
                 statement: Statement {
                     sql: format!("(portal `{}`)", lossy(portal)),
                     binds: Vec::new(),
+                    wrote: None,
                 },
                 kind: Kind::Plain,
             },

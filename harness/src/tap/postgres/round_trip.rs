@@ -140,6 +140,7 @@ impl RoundTrip {
                             statement: Statement {
                                 sql: sql::fold(sql),
                                 binds: Vec::new(),
+                                wrote: None,
                             },
                             kind: Kind::of(sql),
                         })
@@ -153,6 +154,7 @@ impl RoundTrip {
                             .into_iter()
                             .map(|read| value::read(0, read))
                             .collect(),
+                        wrote: None,
                     },
                     kind: Kind::Plain,
                 }),

@@ -94,7 +94,11 @@ impl Transaction {
                 }
             }
             Kind::Begin => {}
-            _ => self.executed.push(executed.statement),
+            _ => {
+                let mut statement = executed.statement;
+                statement.wrote = rows_written(tag);
+                self.executed.push(statement);
+            }
         }
     }
 
@@ -126,6 +130,15 @@ impl Transaction {
     }
 }
 
+/// The count in the command tag of a statement that writes: `INSERT 0 1`, `UPDATE 3`.
+fn rows_written(tag: &str) -> Option<u64> {
+    let (verb, counts) = tag.split_once(' ')?;
+    let writes = matches!(verb, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
+    writes
+        .then(|| counts.rsplit(' ').next()?.parse().ok())
+        .flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +148,7 @@ mod tests {
             statement: Statement {
                 sql: sql.to_owned(),
                 binds: Vec::new(),
+                wrote: None,
             },
             kind: Kind::of(sql),
         }
@@ -206,5 +220,13 @@ mod tests {
         assert!(!commits(Failed, &["commit"], true));
         assert!(commits(Failed, &["commit", "insert"], true));
         assert!(!commits(Open, &["prepare transaction 'x'"], true));
+    }
+
+    #[test]
+    fn the_count_of_rows_written_stands_in_the_tag() {
+        assert_eq!(rows_written("INSERT 0 2"), Some(2));
+        assert_eq!(rows_written("UPDATE 0"), Some(0));
+        assert_eq!(rows_written("SELECT 3"), None);
+        assert_eq!(rows_written("COMMIT"), None);
     }
 }

@@ -1,0 +1,117 @@
+//! A team's suite: its manifest, with the phrases that its features may use and the
+//! scene that each scenario plays in.
+
+mod scene;
+mod steps;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::deployment::Variables;
+use crate::embedded::database::Search;
+use crate::gherkin::{
+    self, Interrupt, Names, Notes, Project, RunInfo, Shared, StepError, Vocabulary,
+};
+use crate::manifest::Manifest;
+use crate::rehearsal::{Venue, VenueOptions};
+
+pub use scene::Scene;
+
+/// What the suite needs to know of the machine.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The harness's own environment; processes get what the allow-list lets through.
+    pub ambient: Variables,
+    /// Where all runs of one user keep their records.
+    pub state_root: PathBuf,
+    /// The harness's own program, for what it starts of itself.
+    pub program: PathBuf,
+}
+
+/// A manifest with all that is needed to rehearse it.
+pub struct Suite {
+    manifest: Arc<Manifest>,
+    surroundings: Surroundings,
+}
+
+impl Suite {
+    /// The suite of a manifest. Starts nothing.
+    pub fn new(manifest: Manifest, surroundings: Surroundings) -> Self {
+        Self {
+            manifest: Arc::new(manifest),
+            surroundings,
+        }
+    }
+
+    /// The names that phrases may use.
+    fn names(&self) -> Names {
+        let manifest = &*self.manifest;
+        let built_in = steps::BUILT_IN_TOTALS.iter().map(ToString::to_string);
+        Names::new()
+            .with("stage", manifest.stages.keys())
+            .with("setting", manifest.settings.keys())
+            .with("kind", manifest.messages.kinds.keys())
+            .with("process", manifest.processes.keys())
+            .with("total", manifest.totals.keys().cloned().chain(built_in))
+            .with("end", manifest.terminal.keys())
+            .with("command", manifest.operator.keys())
+            .with("observation", manifest.observations.keys())
+    }
+}
+
+impl Project for Suite {
+    type World = Scene;
+
+    fn vocabulary(&self) -> Vocabulary<Scene> {
+        steps::all()
+            .into_iter()
+            .fold(Vocabulary::new(self.names()), Vocabulary::with)
+    }
+
+    fn limits(&self) -> gherkin::Limits {
+        let limits = &self.manifest.limits;
+        gherkin::Limits {
+            step: limits.step,
+            scenario: limits.scenario,
+            ..gherkin::Limits::default()
+        }
+    }
+
+    async fn prepare(
+        &self,
+        run: &Arc<RunInfo>,
+        notes: &Notes,
+        _: &Interrupt,
+    ) -> Result<Shared<Self>, StepError> {
+        let Surroundings {
+            ambient,
+            state_root,
+            program,
+        } = self.surroundings.clone();
+        let options = VenueOptions {
+            run: run.id.clone(),
+            directory: run.directory.clone(),
+            state_root,
+            database: Search::from_variables(&ambient),
+            ambient,
+            program,
+        };
+        let notes = notes.clone();
+        let tell = Arc::new(move |line: &str| notes.say(line));
+        let venue = Venue::open(Arc::clone(&self.manifest), options, tell)
+            .await
+            .map_err(StepError::broken)?;
+        Ok(Arc::new(venue))
+    }
+
+    async fn finish(&self, shared: Arc<Shared<Self>>) -> Result<(), StepError> {
+        let left = shared.close().await;
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(StepError::broken(format!(
+            "the run left something behind, which was removed: {}",
+            left.join(", ")
+        )))
+    }
+}

@@ -1,0 +1,218 @@
+//! What one scenario plays in: first a plan, then, from the first thing that happens
+//! on, a rehearsal.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::fault::Fault;
+use crate::gherkin::{
+    Closing, Context, Evidence, Exit, Notes, ScenarioInfo, ScenarioOutcome, StepError, World,
+};
+use crate::ids::MessageName;
+use crate::judge::{Judgement, Verdict};
+use crate::manifest::Manifest;
+use crate::rehearsal::{OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Venue};
+
+/// The world of a scenario.
+pub struct Scene {
+    venue: Arc<Venue>,
+    title: Title,
+    directory: PathBuf,
+    notes: Notes,
+    plan: Plan,
+    rehearsal: Option<Rehearsal>,
+    last_snapshot: Option<Snapshot>,
+    last_answer: Option<OperatorAnswer>,
+}
+
+impl Scene {
+    /// The manifest.
+    pub(super) fn manifest(&self) -> &Arc<Manifest> {
+        self.venue.manifest()
+    }
+
+    /// The plan, while nothing runs yet.
+    pub(super) fn plan(&mut self, what: &str) -> Result<&mut Plan, StepError> {
+        if self.rehearsal.is_some() {
+            return Err(
+                StepError::invalid(format!("{what} cannot change once the system runs"))
+                    .with_help("say it before the first step that makes something happen"),
+            );
+        }
+        Ok(&mut self.plan)
+    }
+
+    /// The messages that were declared.
+    pub(super) fn declared(&self) -> Vec<MessageName> {
+        self.plan
+            .messages()
+            .map(|message| message.name.clone())
+            .collect()
+    }
+
+    pub(super) fn check_declared(&self, messages: &[MessageName]) -> Result<(), StepError> {
+        for message in messages {
+            self.plan
+                .knows(message)
+                .map_err(|error| StepError::invalid(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Arms a fault, before or while the system runs.
+    pub(super) fn arm(&mut self, fault: Fault) -> Result<(), StepError> {
+        if let Some(message) = &fault.message {
+            self.check_declared(std::slice::from_ref(message))?;
+        }
+        match &mut self.rehearsal {
+            Some(rehearsal) => {
+                rehearsal.arm(fault);
+                Ok(())
+            }
+            None => self
+                .plan
+                .arm(fault)
+                .map_err(|error| StepError::invalid(error.to_string())),
+        }
+    }
+
+    /// The running system, started if this is the first time it is needed.
+    pub(super) async fn running(&mut self) -> Result<&mut Rehearsal, StepError> {
+        if self.rehearsal.is_none() {
+            self.notes.say("starting the system");
+            let started =
+                Rehearsal::start(&self.venue, &self.plan, &self.title, self.directory.clone());
+            let rehearsal = started.await.map_err(StepError::broken)?;
+            self.rehearsal = Some(rehearsal);
+            self.notes.say("running");
+        }
+        Ok(self.rehearsal.as_mut().expect("started above"))
+    }
+
+    /// The figures of the present moment, once everything is quiet.
+    pub(super) async fn snapshot(&mut self) -> Result<Snapshot, StepError> {
+        self.notes.say("waiting until everything is quiet");
+        let snapshot = self
+            .running()
+            .await?
+            .snapshot()
+            .await
+            .map_err(StepError::broken)?;
+        self.notes.say("quiet");
+        let snapshot = snapshot.map_err(|not_quiet| StepError::failed(not_quiet.to_string()))?;
+        self.last_snapshot = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        self.notes.say(text);
+    }
+
+    pub(super) fn keep_answer(&mut self, answer: OperatorAnswer) {
+        self.last_answer = Some(answer);
+    }
+
+    pub(super) fn answer(&self) -> Result<&OperatorAnswer, StepError> {
+        self.last_answer
+            .as_ref()
+            .ok_or_else(|| StepError::invalid("no operator's command was run before this step"))
+    }
+
+    fn closing(&self, rehearsal: &Rehearsal, outcome: &ScenarioOutcome) -> Closing {
+        let judgement = rehearsal.judgement();
+        let mut closing = Closing::quiet().with_history(rehearsal.history().path());
+        for (name, figure) in self
+            .last_snapshot
+            .iter()
+            .flat_map(|snapshot| &snapshot.totals)
+        {
+            for (label, value) in figure {
+                let name = if label.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{name} ({label})")
+                };
+                closing = closing.with_figure(name, value);
+            }
+        }
+        for evidence in evidence_of(&judgement, outcome) {
+            closing = closing.with_evidence(evidence);
+        }
+        closing
+    }
+}
+
+/// What the judgement adds to what the steps found.
+fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> Vec<Evidence> {
+    let mut evidence: Vec<Evidence> = judgement
+        .violations
+        .iter()
+        .map(|violation| {
+            let entries: Vec<String> = violation.evidence.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "{}: {} (history: {})",
+                violation.invariant,
+                violation.text,
+                entries.join(", ")
+            );
+            Evidence::new(Exit::Failed, message)
+        })
+        .collect();
+    evidence.extend(
+        judgement
+            .errors
+            .iter()
+            .map(|error| Evidence::new(Exit::Broken, error)),
+    );
+    // What did not happen proves nothing only if the scenario was played to its end.
+    if judgement.verdict == Verdict::Unproven && outcome.verdict == Exit::Passed {
+        evidence.extend(
+            judgement
+                .unproven
+                .iter()
+                .map(|reason| Evidence::new(Exit::Unproven, reason)),
+        );
+    }
+    evidence
+}
+
+impl World for Scene {
+    type Shared = Arc<Venue>;
+
+    async fn open(
+        context: &Context<Self::Shared>,
+        scenario: &ScenarioInfo,
+    ) -> Result<Self, StepError> {
+        let title = Title {
+            run: context.run.id.to_string(),
+            scenario: scenario.name.clone(),
+            place: scenario.selector(),
+            seed: scenario.seed,
+        };
+        Ok(Self {
+            venue: Arc::clone(&context.shared),
+            title,
+            directory: context.directory.clone(),
+            notes: context.notes.clone(),
+            plan: Plan::default(),
+            rehearsal: None,
+            last_snapshot: None,
+            last_answer: None,
+        })
+    }
+
+    async fn close(&mut self, outcome: &ScenarioOutcome) -> Closing {
+        let Some(mut rehearsal) = self.rehearsal.take() else {
+            // Nothing ever ran: a scenario of plans alone proves nothing.
+            let nothing = "nothing was rehearsed: no step made anything happen";
+            return if outcome.verdict == Exit::Passed {
+                Closing::quiet().with_evidence(Evidence::new(Exit::Unproven, nothing))
+            } else {
+                Closing::quiet()
+            };
+        };
+        self.notes.say("ending");
+        rehearsal.end().await;
+        self.closing(&rehearsal, outcome)
+    }
+}

@@ -1,0 +1,78 @@
+//! Messages: what they carry, and their submission.
+
+use crate::gherkin::{Step, StepError};
+use crate::ids::MessageName;
+use crate::rehearsal::Submission;
+use crate::suite::Scene;
+
+pub(super) fn pack() -> Vec<Step<Scene>> {
+    vec![
+        Step::given("the messages {messages}")
+            .alias("the message {message}")
+            .doc("Declares messages. They carry what the manifest lists first under `messages.kinds`.")
+            .example("Given the messages M1 to M5")
+            .group("messages")
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let kinds = &scene.manifest().messages.kinds;
+                    let kind = kinds.keys().next().cloned().unwrap_or_default();
+                    for message in arguments.messages(0) {
+                        scene.plan("messages")?.declare(message, &kind);
+                    }
+                    Ok(())
+                })
+            }),
+        Step::given("{messages} carry/carries a {kind} content")
+            .alias("{messages} is/are {kind}")
+            .doc("Says what messages carry, by a kind of the manifest.")
+            .example("Given M3 is poison")
+            .group("messages")
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    scene.check_declared(arguments.messages(0))?;
+                    for message in arguments.messages(0) {
+                        scene.plan("what messages carry")?.declare(message, arguments.text(1));
+                    }
+                    Ok(())
+                })
+            }),
+        Step::when("all messages are submitted")
+            .doc("The client submits every declared message, one after the other in their order.")
+            .example("When all messages are submitted")
+            .group("messages")
+            .run(|scene: &mut Scene, _, _, _| {
+                Box::pin(async move {
+                    let declared = scene.declared();
+                    submit(scene, &declared).await
+                })
+            }),
+        Step::when("{messages} is/are submitted")
+            .doc("The client submits these messages, one after the other.")
+            .example("When M1 and M2 are submitted")
+            .group("messages")
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move { submit(scene, arguments.messages(0)).await })
+            }),
+    ]
+}
+
+async fn submit(scene: &mut Scene, messages: &[MessageName]) -> Result<(), StepError> {
+    scene.check_declared(messages)?;
+    if messages.is_empty() {
+        return Err(StepError::invalid("there is no message to submit")
+            .with_help("declare some first: `Given the messages M1 to M5`"));
+    }
+    for message in messages {
+        scene.say(&format!("submitting {message}"));
+        let rehearsal = scene.running().await?;
+        match rehearsal.submit(message).await.map_err(StepError::broken)? {
+            Submission::Accepted { .. } => {}
+            Submission::Refused { reason } => {
+                return Err(StepError::failed(format!(
+                    "{message} was not accepted: {reason}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! The phrases that features may use. A step translates; what it does lives in
+//! [`crate::rehearsal`].
+
+mod fault;
+mod message;
+mod operator;
+mod process;
+mod setting;
+mod total;
+
+use super::Scene;
+use crate::gherkin::Step;
+use crate::rehearsal::totals;
+
+/// Totals that every system has.
+pub(super) const BUILT_IN_TOTALS: &[&str] = &[
+    totals::LEFT_IN_QUEUE,
+    totals::DEAD_LETTERS,
+    totals::OUTSIDE_REQUESTS,
+];
+
+/// All packs.
+pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
+    vec![
+        setting::pack(),
+        message::pack(),
+        fault::pack(),
+        process::pack(),
+        total::pack(),
+        operator::pack(),
+    ]
+}

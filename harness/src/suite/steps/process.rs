@@ -1,0 +1,107 @@
+//! Processes: stops, starts, deaths.
+
+use crate::gherkin::{Row, Step, StepError, StepKind};
+use crate::history::{DeathCause, Event};
+use crate::ids::RoleName;
+use crate::suite::Scene;
+
+const GROUP: &str = "processes";
+
+pub(super) fn pack() -> Vec<Step<Scene>> {
+    vec![
+        Step::when("the {process} is stopped")
+            .doc("Every instance gets SIGTERM, SIGKILL after its grace, and stays down.")
+            .example("When the worker is stopped")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let role = arguments.process(0).role;
+                    scene.running().await?.stop(&role).await.map_err(StepError::broken)
+                })
+            }),
+        Step::when("the {process} is started")
+            .doc("Starts every instance that is down and waits until it is ready.")
+            .example("When the worker is started")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let role = arguments.process(0).role;
+                    scene.running().await?.start_role(&role).await.map_err(StepError::broken)
+                })
+            }),
+        Step::when("the {process} is restarted")
+            .doc("Stops every instance (SIGTERM), starts it again and waits until it is ready.")
+            .example("When the worker is restarted")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let role = arguments.process(0).role;
+                    let rehearsal = scene.running().await?;
+                    rehearsal.stop(&role).await.map_err(StepError::broken)?;
+                    rehearsal.start_role(&role).await.map_err(StepError::broken)
+                })
+            }),
+        Step::when("the {process} is killed")
+            .doc("Kills every instance with SIGKILL now; it is started again.")
+            .example("When the publisher is killed")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let role = arguments.process(0).role;
+                    scene.running().await?.kill(&role).await.map_err(StepError::broken)
+                })
+            }),
+        Step::then("the {process} died {int} time(s) by itself")
+            .also(StepKind::When)
+            .doc("Counts deaths that a message was announced to cause. Each was a real death of a process.")
+            .example("Then the worker died 3 times by itself")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (role, expected) = (arguments.process(0).role, arguments.int(1));
+                    let seen = deaths(scene, &role, DeathCause::Announced).await?;
+                    differ(format!("deaths of the {role} by itself"), expected, seen)
+                })
+            }),
+        Step::then("the {process} was killed {int} time(s)")
+            .doc("Counts deaths that the scenario ordered, by a fault or a step.")
+            .example("Then the worker was killed 3 times")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (role, expected) = (arguments.process(0).role, arguments.int(1));
+                    let seen = deaths(scene, &role, DeathCause::Ordered).await?;
+                    differ(format!("deaths of the {role} by order"), expected, seen)
+                })
+            }),
+    ]
+}
+
+async fn deaths(scene: &mut Scene, role: &RoleName, wanted: DeathCause) -> Result<i64, StepError> {
+    scene.snapshot().await?;
+    let count = scene.running().await?.history().read(|entries| {
+        entries
+            .iter()
+            .filter(|entry| {
+                matches!(
+                    &entry.event,
+                    Event::Exited { incarnation, cause, .. }
+                        if incarnation.role == *role && *cause == wanted
+                )
+            })
+            .count()
+    });
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// Compares one figure.
+pub(super) fn differ(name: String, expected: i64, seen: i64) -> Result<(), StepError> {
+    if expected == seen {
+        return Ok(());
+    }
+    let message = format!("{name}: expected {expected}, seen {seen}");
+    Err(StepError::differs(
+        message,
+        vec![Row::new(name, expected, seen)],
+    ))
+}
