@@ -80,6 +80,7 @@ impl<W> Vocabulary<W> {
             }
         }
         let compiled = Compiled {
+            names: self.names,
             steps: self.steps,
             phrases,
             checks: self.checks,
@@ -96,6 +97,7 @@ impl<W> Vocabulary<W> {
 
 /// A vocabulary that was checked and can match.
 pub struct Compiled<W> {
+    names: Names,
     steps: Vec<Step<W>>,
     phrases: Vec<Phrase>,
     checks: Vec<Check>,
@@ -124,6 +126,11 @@ impl<W> Compiled<W> {
     /// The phrases, in the order in which they were added.
     pub fn steps(&self) -> &[Step<W>] {
         &self.steps
+    }
+
+    /// The names that phrases may take, by kind.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.names.all()
     }
 
     /// Runs the checks of whole scenarios.

@@ -1,6 +1,8 @@
 //! A toy deployment that can end in every way a scenario can end, to test the frame.
 #![allow(dead_code, reason = "each test target uses its own part")]
 
+pub mod command;
+
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
