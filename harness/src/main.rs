@@ -1,5 +1,6 @@
 //! The command `rehearse`.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -68,6 +69,9 @@ impl Project for Nothing {
 fn main() -> ExitCode {
     match Surroundings::of_process() {
         Ok(mut surroundings) => cli::main(&Nothing, std::env::args_os(), &mut surroundings).into(),
-        Err(_) => Exit::Broken.into(),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "cannot listen to signals: {error}");
+            Exit::Broken.into()
+        }
     }
 }

@@ -150,7 +150,7 @@ fn a_check_starts_nothing() {
     assert_eq!(done.exit, Exit::Passed, "{}", done.err);
     assert_eq!(
         done.out,
-        "nothing wrong: DIR/rehearsal.yaml, 1 features, 3 scenarios, 6 steps\n"
+        "nothing wrong: DIR/rehearsal.yaml, 1 feature, 3 scenarios, 6 steps\n"
     );
 }
 

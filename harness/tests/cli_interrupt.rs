@@ -33,6 +33,7 @@ impl Application for Patient {
         };
         Ok(ToyProject {
             diary: Arc::clone(&self.0),
+            ill: false,
             limits,
         })
     }

@@ -153,6 +153,20 @@ fn a_world_that_cannot_be_opened_runs_no_step() {
 }
 
 #[test]
+fn a_run_that_cannot_be_prepared_runs_no_scenario() {
+    let project = Arc::new(ToyProject {
+        ill: true,
+        ..ToyProject::default()
+    });
+    let feature = "Feature: F\n  Scenario: S\n    When M1 is handled\n";
+    let result = run_with(&project, feature, &Interrupt::new(), &mut |_: &RunEvent| {});
+    assert_eq!(result.exit, Exit::Broken);
+    assert_eq!(result.left_out(), 1);
+    assert_eq!(result.evidence[0].message, "no database was found");
+    assert!(project.diary.read().is_empty());
+}
+
+#[test]
 fn an_interrupt_ends_steps_closes_worlds_and_leaves_the_rest_out() {
     let project = Arc::new(ToyProject {
         limits: rehearsal::gherkin::Limits {

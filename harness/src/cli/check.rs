@@ -5,6 +5,7 @@ use clap::Args;
 use super::run::SelectionArguments;
 use super::{Application, Halt, ManifestArgument, Surroundings};
 use crate::gherkin::{Exit, Plan, Project as _};
+use crate::report::terminal::ending::plural;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct CheckArguments {
@@ -36,10 +37,11 @@ pub(super) fn check<A: Application>(
     files.dedup();
     let steps: usize = scenarios.iter().map(|scenario| scenario.steps.len()).sum();
     surroundings.say(&format!(
-        "nothing wrong: {}, {} features, {} scenarios, {steps} steps\n",
+        "nothing wrong: {}, {}, {}, {}\n",
         arguments.manifest.manifest.display(),
-        files.len(),
-        scenarios.len(),
+        plural(files.len(), "feature"),
+        plural(scenarios.len(), "scenario"),
+        plural(steps, "step"),
     ));
     Ok(Exit::Passed)
 }

@@ -130,7 +130,10 @@ pub fn main<A: Application>(
     } else {
         ColorChoice::Never
     };
-    let command = Arguments::command().color(colour).after_help(exit_codes());
+    let command = Arguments::command()
+        .color(colour)
+        .term_width(surroundings.width.unwrap_or(100).min(100))
+        .after_help(exit_codes());
     let parsed = command
         .try_get_matches_from(arguments)
         .and_then(|matches| Arguments::from_arg_matches(&matches));

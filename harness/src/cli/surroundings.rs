@@ -3,9 +3,10 @@
 use std::env;
 use std::io::{self, IsTerminal as _, Write};
 
-use miette::{GraphicalReportHandler, GraphicalTheme, Report};
+use miette::Report;
 
 use crate::gherkin::Interrupt;
+use crate::report::diagnostic::diagnostic;
 
 /// Where a command writes to, and how it may.
 pub struct Surroundings {
@@ -83,18 +84,7 @@ impl Surroundings {
 
     /// Shows an error with its places.
     pub(super) fn report(&mut self, report: &Report) {
-        let theme = if self.colours_err() {
-            GraphicalTheme::unicode()
-        } else {
-            GraphicalTheme::unicode_nocolor()
-        };
-        let handler = GraphicalReportHandler::new_themed(theme)
-            .with_width(self.width.unwrap_or(100))
-            .with_links(false);
-        let mut text = String::new();
-        if handler.render_report(&mut text, report.as_ref()).is_err() {
-            text = format!("{report}\n");
-        }
+        let text = diagnostic(report, self.colours_err(), self.width);
         self.say_err(&text);
     }
 }

@@ -29,6 +29,7 @@ use super::runner::{RunOptions, rehearse};
 use super::scenario::Scenario;
 use super::selection::{Place, Selection};
 use super::world::{RunInfo, ScenarioInfo};
+use crate::report::diagnostic::diagnostic;
 use crate::report::{Repeat, Reports, Summary};
 
 /// A test target.
@@ -126,7 +127,7 @@ pub fn run<P: Project>(
     };
     let ran = attempt(target, &arguments, project, interrupt, out);
     ran.unwrap_or_else(|(exit, report)| {
-        let _ = writeln!(err, "{report:?}");
+        let _ = write!(err, "{}", diagnostic(&report, false, None));
         exit
     })
 }

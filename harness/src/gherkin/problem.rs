@@ -320,7 +320,7 @@ fn snippet(kind: StepKind, text: &str) -> String {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.kind, self.place())
+        self.kind.fmt(f)
     }
 }
 

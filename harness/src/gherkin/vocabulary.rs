@@ -159,6 +159,9 @@ impl<W> Compiled<W> {
         match fitting.as_slice() {
             [phrase] => return phrase.values(text, &phrase.strict).into_found(phrase.step),
             [] => {}
+            [first, others @ ..] if others.iter().all(|other| other.step == first.step) => {
+                return first.values(text, &first.strict).into_found(first.step);
+            }
             several => {
                 return Found::Several {
                     steps: several.iter().map(|phrase| phrase.step).collect(),

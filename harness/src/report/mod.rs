@@ -7,6 +7,7 @@
 //! | `junit.xml` | CI |
 //! | `rerun.txt` | `rehearse @reports/rerun.txt`: the places of what did not pass |
 
+pub(crate) mod diagnostic;
 mod file;
 mod junit;
 mod repeat;

@@ -99,7 +99,8 @@ impl Workshop {
             out_is_terminal: false,
             err_is_terminal: false,
             colour: None,
-            width: None,
+            // Wide enough that no path of a temporary directory is wrapped.
+            width: Some(400),
             interrupt: Interrupt::new(),
         };
         let words = std::iter::once("rehearse".into()).chain(words);

@@ -88,12 +88,14 @@ impl World for Toy {
 pub struct ToyProject {
     pub diary: Arc<Diary>,
     pub limits: Limits,
+    pub ill: bool,
 }
 
 impl Default for ToyProject {
     fn default() -> Self {
         Self {
             diary: Arc::default(),
+            ill: false,
             limits: Limits {
                 step: Duration::from_millis(300),
                 scenario: Duration::from_secs(5),
@@ -136,6 +138,9 @@ impl Project for ToyProject {
         _interrupt: &Interrupt,
     ) -> Result<Arc<Diary>, StepError> {
         notes.say("preparing the toy");
+        if self.ill {
+            return Err(StepError::broken("no database was found"));
+        }
         self.diary.write("prepare".to_owned());
         Ok(Arc::clone(&self.diary))
     }

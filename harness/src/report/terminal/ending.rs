@@ -35,7 +35,12 @@ pub(crate) fn of_scenario(
                 step.text, scenario.path, step.line
             ));
         }
-        lines.extend(evidence.message.lines().map(str::to_owned));
+        let mut message = evidence.message.lines().map(str::to_owned);
+        if evidence.verdict != outcome.verdict {
+            let first = message.next().unwrap_or_default();
+            lines.push(format!("{}: {first}", evidence.verdict));
+        }
+        lines.extend(message);
         if !evidence.rows.is_empty() {
             lines.extend(table::comparison(&evidence.rows).lines().map(str::to_owned));
         }
@@ -117,10 +122,15 @@ pub(super) fn of_run(result: &RunResult, paint: Paint, width: Option<usize>) -> 
 }
 
 pub(super) fn scenarios(count: usize) -> String {
+    plural(count, "scenario")
+}
+
+/// `1 scenario`, `2 scenarios`.
+pub(crate) fn plural(count: usize, what: &str) -> String {
     if count == 1 {
-        "1 scenario".to_owned()
+        format!("1 {what}")
     } else {
-        format!("{count} scenarios")
+        format!("{count} {what}s")
     }
 }
 
