@@ -1,6 +1,8 @@
 //! Ctrl-C against a real process: steps end, worlds are closed, reports are complete,
 //! exit 130.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod gherkin_toy;
 
 use std::io::{BufRead as _, BufReader};

@@ -1,5 +1,7 @@
 //! Scenarios as tests: what `cargo test` and `cargo nextest` get to see.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod gherkin_toy;
 
 use std::path::Path;

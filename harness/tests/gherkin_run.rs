@@ -1,6 +1,8 @@
 //! The runner, with a toy world: every way to end, and that the world is closed in
 //! each of them.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod gherkin_toy;
 
 use std::num::NonZeroUsize;
@@ -45,7 +47,7 @@ fn run_with(
     };
     rehearse(
         project,
-        plan(project, feature),
+        &plan(project, feature),
         &run,
         options,
         interrupt,

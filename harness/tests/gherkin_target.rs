@@ -10,5 +10,5 @@ use rehearsal::gherkin::libtest::{self, Target};
 fn main() -> ExitCode {
     let features = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gherkin_toy/features");
     let target = Target::new("gherkin_target", features).reports(env!("CARGO_TARGET_TMPDIR"));
-    libtest::main(target, || Ok(gherkin_toy::ToyProject::default()))
+    libtest::main(&target, || Ok(gherkin_toy::ToyProject::default()))
 }

@@ -9,6 +9,7 @@ mod steps;
 mod surroundings;
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -172,7 +173,7 @@ pub fn main<A: Application>(
 fn exit_codes() -> String {
     let mut text = "Exit codes:".to_owned();
     for exit in Exit::ALL {
-        text += &format!("\n  {:>3}  {}", exit.code(), exit.meaning());
+        let _ = write!(text, "\n  {:>3}  {}", exit.code(), exit.meaning());
     }
     text += "\nWhere several hold, the first of 130, 2, 1, 3, 4 is taken.";
     text

@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 /// Which scenarios.
 #[derive(Clone, Debug, Args)]
 pub(super) struct SelectionArguments {
-    /// Feature files, directories, FILE:LINE, or @LIST with one of these a line
+    /// Feature files, directories, `FILE:LINE`, or @LIST with one of these a line
     #[arg(value_name = "SELECTION", default_value = FEATURES)]
     places: Vec<String>,
     /// Only scenarios with these tags: '@slow and not @docker'; several must all hold
@@ -162,7 +162,7 @@ pub(super) fn run<A: Application>(
     let interrupt = surroundings.interrupt.clone();
     let result = rehearse(
         &Arc::new(project),
-        plan,
+        &plan,
         &run,
         options,
         &interrupt,

@@ -1,5 +1,7 @@
 //! `rehearse steps`: the phrases that features may use.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use serde::Serialize;
 
@@ -46,7 +48,7 @@ pub(super) fn steps<A: Application>(
     } else {
         let mut text = list(vocabulary.steps());
         for (kind, names) in vocabulary.names() {
-            text += &format!("{{{kind}}}: {}\n", names.join(", "));
+            let _ = writeln!(text, "{{{kind}}}: {}", names.join(", "));
         }
         text += OWN_PARAMETERS;
         text
@@ -90,20 +92,20 @@ fn list<W>(steps: &[Step<W>]) -> String {
     }
     let mut text = String::new();
     for group in groups {
-        text += &format!("{group}\n");
+        let _ = writeln!(text, "{group}");
         for step in steps.iter().filter(|step| step.group == group) {
             let also: Vec<String> = step
                 .also
                 .iter()
                 .map(|kind| format!(" (or {kind})"))
                 .collect();
-            text += &format!("  {}{} {}\n", step.kind, also.concat(), step.expression);
+            let _ = writeln!(text, "  {}{} {}", step.kind, also.concat(), step.expression);
             for line in step.doc.lines() {
-                text += &format!("      {line}\n");
+                let _ = writeln!(text, "      {line}");
             }
             for (number, line) in step.example.lines().enumerate() {
                 let head = if number == 0 { "e.g. " } else { "     " };
-                text += &format!("      {head}{line}\n");
+                let _ = writeln!(text, "      {head}{line}");
             }
         }
         text.push('\n');

@@ -4,7 +4,7 @@
 //!
 //! ```ignore
 //! fn main() -> ExitCode {
-//!     libtest::main(libtest::Target::new("rehearsals", "features"), || load("rehearsal.yaml"))
+//!     libtest::main(&libtest::Target::new("rehearsals", "features"), || load("rehearsal.yaml"))
 //! }
 //! ```
 
@@ -74,7 +74,7 @@ impl Target {
 /// The `main` of a test target: reads the process's arguments, writes to its standard
 /// streams, and listens to Ctrl-C.
 pub fn main<P: Project>(
-    target: Target,
+    target: &Target,
     project: impl FnOnce() -> Result<P, miette::Report>,
 ) -> ExitCode {
     let interrupt = Interrupt::new();
@@ -82,7 +82,7 @@ pub fn main<P: Project>(
     let arguments = std::env::args().skip(1);
     let exit = match listening {
         Ok(()) => run(
-            &target,
+            target,
             arguments,
             project,
             &interrupt,
@@ -200,7 +200,7 @@ fn attempt<P: Project>(
     let mut reports = Reports::new().with(Summary::new(run.directory.join("summary.json")));
     let result = rehearse(
         &project,
-        plan,
+        &plan,
         &run,
         options,
         interrupt,

@@ -428,7 +428,7 @@ mod tests {
     fn step(expression: &str, example: &str) -> Step<()> {
         Step::<()>::when(expression)
             .example(example)
-            .run(|_, _, _, _| Box::pin(async { Ok(()) }))
+            .run(|(), _, _, _| Box::pin(async { Ok(()) }))
     }
 
     fn names() -> Names {

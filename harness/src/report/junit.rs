@@ -1,5 +1,6 @@
 //! `junit.xml`: one suite a feature, one case a scenario or row of its examples.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
@@ -9,7 +10,7 @@ use super::terminal::table;
 use super::{Report, ReportError, file};
 use crate::gherkin::{Evidence, Exit, RunEvent, RunResult, ScenarioInfo, ScenarioOutcome};
 
-/// Writes JUnit XML.
+/// Writes the XML that CI systems read.
 pub struct Junit {
     path: PathBuf,
     repeat: Repeat,
@@ -25,7 +26,7 @@ impl Junit {
     }
 
     fn case(&self, scenario: &ScenarioInfo, outcome: &ScenarioOutcome) -> TestCase {
-        let cause = outcome.cause();
+        let worst = outcome.cause();
         let status = match outcome.verdict {
             _ if !outcome.ran => {
                 let mut status = TestCaseStatus::skipped();
@@ -33,9 +34,9 @@ impl Junit {
                 status
             }
             Exit::Passed => TestCaseStatus::success(),
-            Exit::Failed => self.status(NonSuccessKind::Failure, scenario, outcome, cause),
+            Exit::Failed => self.status(NonSuccessKind::Failure, scenario, outcome, worst),
             Exit::Unproven | Exit::Broken | Exit::Invalid | Exit::Interrupted => {
-                self.status(NonSuccessKind::Error, scenario, outcome, cause)
+                self.status(NonSuccessKind::Error, scenario, outcome, worst)
             }
         };
         let mut case = TestCase::new(scenario.name.as_str(), status);
@@ -66,21 +67,21 @@ impl Junit {
         // Some readers show the attribute, others the body.
         let mut body = String::new();
         for evidence in &outcome.evidence {
-            body += &format!("{}: {}\n", evidence.verdict, evidence.message);
+            let _ = writeln!(body, "{}: {}", evidence.verdict, evidence.message);
             if let Some(step) = evidence.step.and_then(|step| outcome.steps.get(step)) {
-                body += &format!("in {} ({}:{})\n", step.text, scenario.path, step.line);
+                let _ = writeln!(body, "in {} ({}:{})", step.text, scenario.path, step.line);
             }
             if !evidence.rows.is_empty() {
-                body += &format!("{}\n", table::comparison(&evidence.rows));
+                let _ = writeln!(body, "{}", table::comparison(&evidence.rows));
             }
             if let Some(help) = &evidence.help {
-                body += &format!("help: {help}\n");
+                let _ = writeln!(body, "help: {help}");
             }
         }
         if let Some(history) = &outcome.history {
-            body += &format!("history: {}\n", history.display());
+            let _ = writeln!(body, "history: {}", history.display());
         }
-        body += &format!("repeat: {}\n", self.repeat.of(scenario));
+        let _ = writeln!(body, "repeat: {}", self.repeat.of(scenario));
         status.set_description(body);
         status
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// What kinds can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
-    /// JUnit XML.
+    /// The XML that CI systems read.
     Junit,
     /// The summary in JSON.
     Json,

@@ -1,5 +1,10 @@
 //! A toy deployment that can end in every way a scenario can end, to test the frame.
-#![allow(dead_code, reason = "each test target uses its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "shared by test targets, each of which uses its own part"
+)]
 
 pub mod command;
 

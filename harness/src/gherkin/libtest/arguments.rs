@@ -4,6 +4,10 @@ use std::num::NonZeroUsize;
 
 /// What a test target is asked for.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own in libtest"
+)]
 pub(super) struct Arguments {
     pub(super) list: bool,
     pub(super) terse: bool,

@@ -1,6 +1,7 @@
 //! The live view: some lines at the bottom that are drawn again and again.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -108,7 +109,7 @@ impl Live {
         // One write, so that no half view is ever seen.
         let mut view = String::new();
         if self.drawn > 0 {
-            view += &format!("\x1b[{}A\x1b[J", self.drawn);
+            let _ = write!(view, "\x1b[{}A\x1b[J", self.drawn);
         }
         for line in &lines {
             view += line;
