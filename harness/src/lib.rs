@@ -2,6 +2,7 @@
 //! and proves what was lost, repeated, blocked or wrongly given up.
 
 pub mod checkpoint;
+pub mod cli;
 pub mod deployment;
 pub mod embedded;
 pub mod fault;
@@ -12,6 +13,7 @@ pub mod judge;
 pub mod manifest;
 pub mod place;
 pub mod rehearsal;
+pub mod report;
 pub mod stage;
 pub mod stub;
 pub mod suite;

@@ -1,6 +1,8 @@
 //! The runner, with a toy world: every way to end, and that the world is closed in
 //! each of them.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod gherkin_toy;
 
 use std::num::NonZeroUsize;
@@ -45,7 +47,7 @@ fn run_with(
     };
     rehearse(
         project,
-        plan(project, feature),
+        &plan(project, feature),
         &run,
         options,
         interrupt,
@@ -150,6 +152,20 @@ fn a_world_that_cannot_be_opened_runs_no_step() {
     assert_eq!(result.exit, Exit::Broken);
     assert_eq!(message(&result), "port 8081 is in use");
     assert_eq!(result.scenarios[0].1.steps[0].exit, None);
+}
+
+#[test]
+fn a_run_that_cannot_be_prepared_runs_no_scenario() {
+    let project = Arc::new(ToyProject {
+        ill: true,
+        ..ToyProject::default()
+    });
+    let feature = "Feature: F\n  Scenario: S\n    When M1 is handled\n";
+    let result = run_with(&project, feature, &Interrupt::new(), &mut |_: &RunEvent| {});
+    assert_eq!(result.exit, Exit::Broken);
+    assert_eq!(result.left_out(), 1);
+    assert_eq!(result.evidence[0].message, "no database was found");
+    assert!(project.diary.read().is_empty());
 }
 
 #[test]

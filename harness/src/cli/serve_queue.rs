@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use rehearsal::embedded::queue::{QueueError, QueueOptions, QueueServer};
+use crate::embedded::queue::{QueueError, QueueOptions, QueueServer};
 
 /// Serve SQS standard queues on 127.0.0.1, for development and rehearsals.
 #[derive(Clone, Debug, Args)]

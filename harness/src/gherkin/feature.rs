@@ -35,11 +35,25 @@ pub fn read(text: &Arc<FeatureText>) -> Result<Feature, Vec<Problem>> {
             scenarios.extend(reading.scenario(scenario, Some(rule)));
         }
     }
+    tell_apart(&mut scenarios);
     Ok(Feature {
         text: Arc::clone(text),
         name: parsed.name.clone(),
         scenarios: scenarios.into_iter().map(Arc::new).collect(),
     })
+}
+
+/// Names tell scenarios apart in every report, so a name that stands in a file again
+/// gets its line.
+fn tell_apart(scenarios: &mut [Scenario]) {
+    for position in 1..scenarios.len() {
+        let (before, rest) = scenarios.split_at_mut(position);
+        if let Some(scenario) = rest.first_mut()
+            && before.iter().any(|other| other.name == scenario.name)
+        {
+            scenario.name = format!("{} (line {})", scenario.name, scenario.line);
+        }
+    }
 }
 
 struct Reading<'a> {

@@ -76,7 +76,7 @@ pub struct Figure {
 
 impl Figure {
     /// A figure.
-    pub fn new(name: impl Into<String>, value: impl ToString) -> Self {
+    pub fn new(name: impl Into<String>, value: impl std::fmt::Display) -> Self {
         Self {
             name: name.into(),
             value: value.to_string(),
@@ -171,7 +171,7 @@ impl Closing {
 
     /// Adds a key figure.
     #[must_use]
-    pub fn with_figure(mut self, name: impl Into<String>, value: impl ToString) -> Self {
+    pub fn with_figure(mut self, name: impl Into<String>, value: impl std::fmt::Display) -> Self {
         self.figures.push(Figure::new(name, value));
         self
     }

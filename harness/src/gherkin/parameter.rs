@@ -38,6 +38,12 @@ impl Names {
         self
     }
 
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.kinds
+            .iter()
+            .map(|(kind, names)| (kind.as_str(), names.as_slice()))
+    }
+
     /// The names of one kind.
     pub fn of(&self, kind: &str) -> Option<&[String]> {
         self.kinds.get(kind).map(Vec::as_slice)

@@ -35,10 +35,7 @@ impl FeatureText {
     /// The line of a position, from 1.
     pub fn line(&self, position: usize) -> usize {
         let position = position.min(self.text.len());
-        1 + self.text.as_bytes()[..position]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
+        self.text[..position].split('\n').count()
     }
 
     /// Where a line's text stands, white space at its edges left out.
@@ -320,7 +317,7 @@ fn snippet(kind: StepKind, text: &str) -> String {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.kind, self.place())
+        self.kind.fmt(f)
     }
 }
 

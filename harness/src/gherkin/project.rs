@@ -62,7 +62,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             step: Duration::from_secs(30),
-            scenario: Duration::from_secs(60),
+            scenario: Duration::from_mins(1),
             close: Duration::from_secs(20),
             grace: Duration::from_secs(3),
         }

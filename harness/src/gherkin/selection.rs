@@ -51,6 +51,15 @@ impl FromStr for Place {
             return Ok(Self::List(list.into()));
         }
         let tidy = |path: &str| PathBuf::from(path.strip_prefix("./").unwrap_or(path));
+        // A column may follow, as in places that are printed with errors.
+        let numbered = |text: &str| {
+            text.rsplit_once(':')
+                .is_some_and(|(_, number)| number.parse::<usize>().is_ok())
+        };
+        let text = match text.rsplit_once(':') {
+            Some((place, _)) if numbered(text) && numbered(place) => place,
+            _ => text,
+        };
         match text.rsplit_once(':') {
             Some((path, line)) if !path.is_empty() => match line.parse() {
                 Ok(line) if line > 0 => Ok(Self::Line(tidy(path), line)),
@@ -510,6 +519,8 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused() {
         assert!("a.feature:0".parse::<Place>().is_err());
+        let line = Place::Line("a.feature".into(), 3);
+        assert_eq!("./a.feature:3:14".parse::<Place>().unwrap(), line);
         assert!("a.feature:x".parse::<Place>().is_err());
         assert!("@a @b".parse::<Tags>().is_err());
         assert!("0/3".parse::<Shard>().is_err());

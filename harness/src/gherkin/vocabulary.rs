@@ -80,6 +80,7 @@ impl<W> Vocabulary<W> {
             }
         }
         let compiled = Compiled {
+            names: self.names,
             steps: self.steps,
             phrases,
             checks: self.checks,
@@ -96,6 +97,7 @@ impl<W> Vocabulary<W> {
 
 /// A vocabulary that was checked and can match.
 pub struct Compiled<W> {
+    names: Names,
     steps: Vec<Step<W>>,
     phrases: Vec<Phrase>,
     checks: Vec<Check>,
@@ -126,6 +128,11 @@ impl<W> Compiled<W> {
         &self.steps
     }
 
+    /// The names that phrases may take, by kind.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.names.all()
+    }
+
     /// Runs the checks of whole scenarios.
     pub(super) fn complaints(
         &self,
@@ -152,6 +159,9 @@ impl<W> Compiled<W> {
         match fitting.as_slice() {
             [phrase] => return phrase.values(text, &phrase.strict).into_found(phrase.step),
             [] => {}
+            [first, others @ ..] if others.iter().all(|other| other.step == first.step) => {
+                return first.values(text, &first.strict).into_found(first.step);
+            }
             several => {
                 return Found::Several {
                     steps: several.iter().map(|phrase| phrase.step).collect(),
@@ -418,7 +428,7 @@ mod tests {
     fn step(expression: &str, example: &str) -> Step<()> {
         Step::<()>::when(expression)
             .example(example)
-            .run(|_, _, _, _| Box::pin(async { Ok(()) }))
+            .run(|(), _, _, _| Box::pin(async { Ok(()) }))
     }
 
     fn names() -> Names {

@@ -40,8 +40,10 @@ pub struct VenueOptions {
     pub state_root: PathBuf,
     /// The harness's own environment; processes get what the allow-list lets through.
     pub ambient: Variables,
-    /// The harness's own program, for what it starts of itself: a watchdog, servers.
+    /// The harness's own program, which also serves queues.
     pub program: PathBuf,
+    /// How that program becomes the run's watchdog.
+    pub watchdog: Reexecute,
     /// Where an embedded Postgres comes from.
     pub database: Search,
 }
@@ -189,6 +191,7 @@ impl Venue {
             state_root,
             ambient,
             program,
+            watchdog,
             database,
         } = options;
         if let Ok(report) = deployment::sweep(&state_root) {
@@ -199,10 +202,6 @@ impl Venue {
                 ));
             }
         }
-        let watchdog = Reexecute {
-            program: program.clone(),
-            arguments: vec![OsString::from("__watchdog")],
-        };
         let guard = RunGuard::begin(RunOptions {
             run: run.clone(),
             state_root,

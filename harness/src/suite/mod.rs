@@ -1,13 +1,15 @@
 //! A team's suite: its manifest, with the phrases that its features may use and the
 //! scene that each scenario plays in.
 
+mod application;
 mod scene;
 mod steps;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::deployment::Variables;
+use crate::deployment::{Reexecute, Variables};
 use crate::embedded::database::Search;
 use crate::gherkin::{
     self, Interrupt, Names, Notes, Project, RunInfo, Shared, StepError, Vocabulary,
@@ -15,6 +17,7 @@ use crate::gherkin::{
 use crate::manifest::Manifest;
 use crate::rehearsal::{Venue, VenueOptions};
 
+pub use application::{Rehearsals, watch_if_asked};
 pub use scene::Scene;
 
 /// What the suite needs to know of the machine.
@@ -94,6 +97,10 @@ impl Project for Suite {
             state_root,
             database: Search::from_variables(&ambient),
             ambient,
+            watchdog: Reexecute {
+                program: program.clone(),
+                arguments: vec![OsString::from(application::WATCHDOG)],
+            },
             program,
         };
         let notes = notes.clone();

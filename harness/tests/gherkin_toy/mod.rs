@@ -1,5 +1,12 @@
 //! A toy deployment that can end in every way a scenario can end, to test the frame.
-#![allow(dead_code, reason = "each test target uses its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "shared by test targets, each of which uses its own part"
+)]
+
+pub mod command;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -86,12 +93,14 @@ impl World for Toy {
 pub struct ToyProject {
     pub diary: Arc<Diary>,
     pub limits: Limits,
+    pub ill: bool,
 }
 
 impl Default for ToyProject {
     fn default() -> Self {
         Self {
             diary: Arc::default(),
+            ill: false,
             limits: Limits {
                 step: Duration::from_millis(300),
                 scenario: Duration::from_secs(5),
@@ -134,6 +143,9 @@ impl Project for ToyProject {
         _interrupt: &Interrupt,
     ) -> Result<Arc<Diary>, StepError> {
         notes.say("preparing the toy");
+        if self.ill {
+            return Err(StepError::broken("no database was found"));
+        }
         self.diary.write("prepare".to_owned());
         Ok(Arc::clone(&self.diary))
     }

@@ -57,7 +57,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Runs a plan and tells a listener all that happens.
 pub fn rehearse<P: Project>(
     project: &Arc<P>,
-    plan: Plan<P::World>,
+    plan: &Plan<P::World>,
     run: &Arc<RunInfo>,
     options: RunOptions,
     interrupt: &Interrupt,
@@ -87,7 +87,7 @@ pub fn rehearse<P: Project>(
         Ok(runtime) => {
             if let Some(shared) = course.prepare(&runtime, project, run, &to) {
                 let shared = Arc::new(shared);
-                course.perform(&plan, run, &shared, options.jobs, &to);
+                course.perform(plan, run, &shared, options.jobs, &to);
                 course.finish(&runtime, project, shared);
             }
             runtime.shutdown_timeout(options.limits.grace);
@@ -99,7 +99,7 @@ pub fn rehearse<P: Project>(
             ));
         }
     }
-    course.end(&plan, run)
+    course.end(plan, run)
 }
 
 struct Course<'a> {
@@ -303,22 +303,16 @@ impl Course<'_> {
                 return;
             }
             match self.next() {
-                Some(Message::Event(event)) => {
-                    if stage.follow(&event) {
-                        self.tell(&event);
-                    }
-                }
+                Some(Message::Event(event)) if stage.follow(&event) => self.tell(&event),
                 Some(Message::Phase {
                     scenario,
                     what,
                     within,
                 }) => stage.phase(scenario, what, within),
-                Some(Message::Done { scenario, outcome }) => {
-                    if stage.leave(scenario) {
-                        self.ended(scenario, *outcome);
-                    }
+                Some(Message::Done { scenario, outcome }) if stage.leave(scenario) => {
+                    self.ended(scenario, *outcome);
                 }
-                None => {}
+                Some(Message::Event(_) | Message::Done { .. }) | None => {}
             }
             for (scenario, outcome) in stage.abandon_blocked(&self.interrupt) {
                 self.ended(scenario, outcome);

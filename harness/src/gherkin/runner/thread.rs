@@ -192,9 +192,9 @@ impl<W: World> Act<'_, W> {
                 figures,
                 history,
             }) => {
-                evidence
-                    .into_iter()
-                    .for_each(|evidence| self.outcome.add(evidence));
+                for evidence in evidence {
+                    self.outcome.add(evidence);
+                }
                 self.outcome.figures = figures;
                 self.outcome.history = history;
             }

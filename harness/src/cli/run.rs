@@ -1,0 +1,233 @@
+//! `rehearse run`, and `rehearse` alone.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use regex::Regex;
+
+use super::{Application, FEATURES, Halt, MANIFEST, ManifestArgument, REPORTS, Surroundings, list};
+use crate::gherkin::{
+    Exit, Order, Place, Plan, Project as _, RunInfo, RunOptions, Scenario, Selection,
+    SelectionError, new_run_id, rehearse,
+};
+use crate::report::{
+    Junit, Repeat, ReportKind, ReportRequest, Reports, Rerun, Summary, Terminal, TerminalOptions,
+};
+
+const SEED: u64 = 1;
+
+/// Which scenarios.
+#[derive(Clone, Debug, Args)]
+pub(super) struct SelectionArguments {
+    /// Feature files, directories, `FILE:LINE`, or @LIST with one of these a line
+    #[arg(value_name = "SELECTION", default_value = FEATURES)]
+    places: Vec<String>,
+    /// Only scenarios with these tags: '@slow and not @docker'; several must all hold
+    #[arg(long, value_name = "EXPRESSION")]
+    tags: Vec<String>,
+    /// Only scenarios whose name matches; of several, any
+    #[arg(long, value_name = "REGEX")]
+    name: Vec<String>,
+    /// Only the K-th of N shares
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+    /// In which order they start: defined, or random:SEED
+    #[arg(long, value_name = "ORDER", default_value = "defined")]
+    order: String,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    selection: SelectionArguments,
+    #[command(flatten)]
+    manifest: ManifestArgument,
+    /// How many scenarios run side by side [default: one for each core]
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Another report: junit=PATH, json=PATH or rerun=PATH
+    #[arg(long, value_name = "KIND=PATH")]
+    report: Vec<String>,
+    /// Where each run gets a directory for its reports
+    #[arg(long, value_name = "DIR", default_value = REPORTS)]
+    reports: PathBuf,
+    /// Wait for what happens by itself, visibility timeouts for instance
+    #[arg(long)]
+    real_time: bool,
+    /// Leave what the run created for a look at it
+    #[arg(long)]
+    keep: bool,
+    /// Show what is selected; start nothing
+    #[arg(long)]
+    list: bool,
+    /// Every random choice comes from it
+    #[arg(long, value_name = "N", default_value_t = SEED)]
+    seed: u64,
+}
+
+impl SelectionArguments {
+    pub(super) fn pick(&self) -> Result<Vec<Arc<Scenario>>, Halt> {
+        let selection = self.selection()?;
+        selection.pick().map_err(|error| match &error {
+            SelectionError::Missing { path } => match mistyped(path) {
+                Some(command) => Halt::invalid(miette::miette!(
+                    help = format!("did you mean the command `rehearse {command}`?"),
+                    "{error}"
+                )),
+                None => Halt::invalid(error),
+            },
+            _ => Halt::invalid(error),
+        })
+    }
+
+    fn selection(&self) -> Result<Selection, Halt> {
+        fn all<T: std::str::FromStr<Err = SelectionError>>(
+            texts: &[String],
+        ) -> Result<Vec<T>, Halt> {
+            let parsed = texts.iter().map(|text| text.parse());
+            parsed.collect::<Result<_, _>>().map_err(Halt::invalid)
+        }
+        let names = self.name.iter().map(|name| {
+            Regex::new(name).map_err(|error| {
+                let help = "write a regular expression, or escape its special characters with `\\`";
+                Halt::invalid(miette::miette!(help = help, "`--name {name}`: {error}"))
+            })
+        });
+        Ok(Selection {
+            places: all::<Place>(&self.places)?,
+            tags: all(&self.tags)?,
+            names: names.collect::<Result<_, _>>()?,
+            shard: self
+                .shard
+                .as_deref()
+                .map(str::parse)
+                .transpose()
+                .map_err(Halt::invalid)?,
+            order: self.order.parse::<Order>().map_err(Halt::invalid)?,
+        })
+    }
+}
+
+/// A path that is probably meant to be a command.
+fn mistyped(path: &Path) -> Option<&'static str> {
+    let word = path.to_str()?;
+    let commands = ["run", "steps", "check", "clean", "serve"];
+    commands
+        .into_iter()
+        .find(|command| strsim::damerau_levenshtein(command, word) <= 2)
+}
+
+pub(super) fn run<A: Application>(
+    application: &A,
+    arguments: &RunArguments,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
+    let requests = arguments
+        .report
+        .iter()
+        .map(|text| text.parse::<ReportRequest>());
+    let requests = requests
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    let scenarios = arguments.selection.pick()?;
+    if arguments.list {
+        return list::list(&scenarios, surroundings);
+    }
+    let project = application
+        .load(&arguments.manifest.manifest)
+        .map_err(Halt::invalid)?;
+    let vocabulary = project
+        .vocabulary()
+        .compile()
+        .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
+    let plan = Plan::new(&scenarios, &vocabulary, arguments.seed).map_err(Halt::invalid)?;
+    let id = new_run_id();
+    let run = Arc::new(RunInfo {
+        directory: arguments.reports.join(id.as_str()),
+        id,
+        seed: arguments.seed,
+        real_time: arguments.real_time,
+        keep: arguments.keep,
+    });
+    let options = RunOptions {
+        jobs: arguments
+            .jobs
+            .or_else(|| std::thread::available_parallelism().ok())
+            .unwrap_or(NonZeroUsize::MIN),
+        limits: project.limits(),
+    };
+    let mut reports = reports(arguments, &run, requests, surroundings);
+    let interrupt = surroundings.interrupt.clone();
+    let result = rehearse(
+        &Arc::new(project),
+        &plan,
+        &run,
+        options,
+        &interrupt,
+        &mut reports,
+    );
+    let mut exit = result.exit;
+    for error in reports.errors() {
+        exit = exit.max(Exit::Broken);
+        surroundings.report(&miette::miette!("{error}"));
+    }
+    Ok(exit)
+}
+
+fn reports(
+    arguments: &RunArguments,
+    run: &RunInfo,
+    requests: Vec<ReportRequest>,
+    surroundings: &mut Surroundings,
+) -> Reports {
+    let repeat = Repeat::Rehearse {
+        arguments: repeat(arguments),
+    };
+    let options = TerminalOptions {
+        colour: surroundings.colours_out(),
+        live: surroundings.out_is_terminal,
+        width: surroundings.width,
+        repeat: repeat.clone(),
+    };
+    let out = std::mem::replace(&mut surroundings.out, Box::new(std::io::sink()));
+    let mut reports = Reports::new()
+        .with(Summary::new(run.directory.join("summary.json")))
+        .with(Junit::new(run.directory.join("junit.xml"), repeat.clone()))
+        .with(Rerun::new(run.directory.join("rerun.txt")))
+        .with(Rerun::new(arguments.reports.join("rerun.txt")));
+    for ReportRequest { kind, path } in requests {
+        match kind {
+            ReportKind::Junit => reports.add(Junit::new(path, repeat.clone())),
+            ReportKind::Json => reports.add(Summary::new(path)),
+            ReportKind::Rerun => reports.add(Rerun::new(path)),
+        }
+    }
+    // Last, so that the files are there when the terminal says so.
+    reports.with(Terminal::new(out, options))
+}
+
+/// The arguments that matter when one scenario is repeated.
+fn repeat(arguments: &RunArguments) -> Vec<String> {
+    let mut words = Vec::new();
+    if arguments.manifest.manifest != Path::new(MANIFEST) {
+        words.extend([
+            "--manifest".to_owned(),
+            arguments.manifest.manifest.display().to_string(),
+        ]);
+    }
+    if arguments.reports != Path::new(REPORTS) {
+        words.extend([
+            "--reports".to_owned(),
+            arguments.reports.display().to_string(),
+        ]);
+    }
+    if arguments.seed != SEED {
+        words.extend(["--seed".to_owned(), arguments.seed.to_string()]);
+    }
+    if arguments.real_time {
+        words.push("--real-time".to_owned());
+    }
+    words
+}

@@ -1,0 +1,114 @@
+//! `rehearse steps`: the phrases that features may use.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Application, Halt, ManifestArgument, Surroundings};
+use crate::gherkin::{Exit, Project as _, Step, StepKind};
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct StepsArguments {
+    #[command(flatten)]
+    manifest: ManifestArgument,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    group: &'a str,
+    kinds: Vec<StepKind>,
+    expression: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    aliases: &'a [String],
+    doc: &'a str,
+    example: &'a str,
+    location: String,
+}
+
+pub(super) fn steps<A: Application>(
+    application: &A,
+    arguments: &StepsArguments,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
+    let project = application
+        .load(&arguments.manifest.manifest)
+        .map_err(Halt::invalid)?;
+    let vocabulary = project
+        .vocabulary()
+        .compile()
+        .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
+    let text = if arguments.json {
+        let entries: Vec<Entry<'_>> = vocabulary.steps().iter().map(entry).collect();
+        let text = serde_json::to_string_pretty(&entries);
+        text.map_err(|error| Halt::broken(miette::miette!("{error}")))? + "\n"
+    } else {
+        let mut text = list(vocabulary.steps());
+        for (kind, names) in vocabulary.names() {
+            let _ = writeln!(text, "{{{kind}}}: {}", names.join(", "));
+        }
+        text += OWN_PARAMETERS;
+        text
+    };
+    surroundings
+        .out
+        .write_all(text.as_bytes())
+        .map_err(|error| Halt::output(&error))?;
+    Ok(Exit::Passed)
+}
+
+const OWN_PARAMETERS: &str = "\
+{duration}: 2s, 150 ms, 2 seconds
+{signal}: SIGKILL, SIGTERM, SIGSTOP …
+{message}: M3
+{messages}: M1; M1 to M5; M1, M2 and M4
+{int}: 3   {float}: 0.5   {word}: anything without a blank   {string}: \"in quotes\"
+";
+
+fn entry<W>(step: &Step<W>) -> Entry<'_> {
+    Entry {
+        group: &step.group,
+        kinds: std::iter::once(step.kind)
+            .chain(step.also.iter().copied())
+            .collect(),
+        expression: &step.expression,
+        aliases: &step.aliases,
+        doc: &step.doc,
+        example: &step.example,
+        location: format!("{}:{}", step.location.file(), step.location.line()),
+    }
+}
+
+/// The phrases under their headings; headings and phrases in the order of the packs.
+fn list<W>(steps: &[Step<W>]) -> String {
+    let mut groups: Vec<&str> = Vec::new();
+    for step in steps {
+        if !groups.contains(&step.group.as_str()) {
+            groups.push(&step.group);
+        }
+    }
+    let mut text = String::new();
+    for group in groups {
+        let _ = writeln!(text, "{group}");
+        for step in steps.iter().filter(|step| step.group == group) {
+            let also: Vec<String> = step
+                .also
+                .iter()
+                .map(|kind| format!(" (or {kind})"))
+                .collect();
+            let _ = writeln!(text, "  {}{} {}", step.kind, also.concat(), step.expression);
+            for line in step.doc.lines() {
+                let _ = writeln!(text, "      {line}");
+            }
+            for (number, line) in step.example.lines().enumerate() {
+                let head = if number == 0 { "e.g. " } else { "     " };
+                let _ = writeln!(text, "      {head}{line}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,131 @@
+//! `summary.json`: a run for programs. It is written anew after each scenario, so that
+//! a run that was cut off still has one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::{Report, ReportError, file};
+use crate::gherkin::{
+    Evidence, Exit, RunEvent, RunInfo, RunResult, ScenarioInfo, ScenarioOutcome, seconds,
+};
+use crate::ids::RunId;
+
+/// Writes the summary.
+pub struct Summary {
+    path: PathBuf,
+    begun: Instant,
+    run: Option<Arc<RunInfo>>,
+    scenarios: Vec<Arc<ScenarioInfo>>,
+    outcomes: BTreeMap<usize, Arc<ScenarioOutcome>>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    run: &'a RunId,
+    seed: u64,
+    /// `running` until the run is over.
+    state: &'static str,
+    exit: Option<Exit>,
+    code: Option<u8>,
+    #[serde(serialize_with = "seconds")]
+    took: Duration,
+    counts: BTreeMap<&'static str, usize>,
+    evidence: &'a [Evidence],
+    scenarios: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    place: String,
+    #[serde(flatten)]
+    info: &'a ScenarioInfo,
+    #[serde(flatten)]
+    outcome: Option<&'a ScenarioOutcome>,
+}
+
+impl Summary {
+    /// Writes to this path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            begun: Instant::now(),
+            run: None,
+            scenarios: Vec::new(),
+            outcomes: BTreeMap::new(),
+        }
+    }
+
+    fn write(&self, result: Option<&RunResult>) -> Result<(), ReportError> {
+        let Some(run) = &self.run else { return Ok(()) };
+        let mut counts = BTreeMap::new();
+        for outcome in self.outcomes.values() {
+            let name = match outcome.verdict {
+                _ if !outcome.ran => "left out",
+                Exit::Passed => "passed",
+                Exit::Failed => "failed",
+                Exit::Unproven => "unproven",
+                Exit::Broken => "error",
+                Exit::Invalid => "invalid",
+                Exit::Interrupted => "interrupted",
+            };
+            *counts.entry(name).or_default() += 1;
+        }
+        let entry = |(number, info)| Entry {
+            place: ScenarioInfo::selector(info),
+            info,
+            outcome: self.outcomes.get(&number).map(|outcome| &**outcome),
+        };
+        let document = Document {
+            version: 1,
+            run: &run.id,
+            seed: run.seed,
+            state: if result.is_some() { "ended" } else { "running" },
+            exit: result.map(|result| result.exit),
+            code: result.map(|result| result.exit.code()),
+            took: result.map_or_else(|| self.begun.elapsed(), |result| result.took),
+            counts,
+            evidence: result.map_or(&[], |result| &result.evidence),
+            scenarios: self
+                .scenarios
+                .iter()
+                .map(|info| &**info)
+                .enumerate()
+                .map(entry)
+                .collect(),
+        };
+        let content = |error: serde_json::Error| ReportError::Content {
+            path: self.path.clone(),
+            reason: error.to_string(),
+        };
+        let mut text = serde_json::to_string_pretty(&document).map_err(content)?;
+        text.push('\n');
+        file::write(&self.path, &text)
+    }
+}
+
+impl Report for Summary {
+    fn event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        match event {
+            RunEvent::RunStarted { run, scenarios, .. } => {
+                self.run = Some(Arc::clone(run));
+                self.scenarios.clone_from(scenarios);
+                self.write(None)
+            }
+            RunEvent::ScenarioEnded { scenario, outcome } => {
+                self.outcomes.insert(scenario.0, Arc::clone(outcome));
+                if outcome.ran {
+                    self.write(None)
+                } else {
+                    Ok(())
+                }
+            }
+            RunEvent::RunEnded { result } => self.write(Some(result)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! How scenarios and runs ended, in words.
+
+use std::time::Duration;
+
+use super::super::repeat::Repeat;
+use super::paint::{Paint, sign};
+use super::table;
+use crate::gherkin::{Exit, RunResult, ScenarioInfo, ScenarioOutcome};
+
+/// How a scenario ended; if not well, all a person needs to go on.
+pub(crate) fn of_scenario(
+    scenario: &ScenarioInfo,
+    outcome: &ScenarioOutcome,
+    paint: Paint,
+    repeat: &Repeat,
+) -> String {
+    let verdict = format!("{} {:<8}", sign(outcome.verdict), outcome.verdict);
+    let mut lines = vec![format!(
+        "{} {}  {}",
+        paint.verdict(outcome.verdict, &verdict),
+        paint.bold(&scenario.name),
+        paint.dim(&format!(
+            "{}  {}",
+            scenario.selector(),
+            seconds(outcome.took)
+        )),
+    )];
+    if outcome.verdict == Exit::Passed {
+        return lines.remove(0);
+    }
+    for evidence in &outcome.evidence {
+        if let Some(step) = evidence.step.and_then(|step| outcome.steps.get(step)) {
+            lines.push(format!(
+                "in {} ({}:{})",
+                step.text, scenario.path, step.line
+            ));
+        }
+        let mut message = evidence.message.lines().map(str::to_owned);
+        if evidence.verdict != outcome.verdict {
+            let first = message.next().unwrap_or_default();
+            lines.push(format!("{}: {first}", evidence.verdict));
+        }
+        lines.extend(message);
+        if !evidence.rows.is_empty() {
+            lines.extend(table::comparison(&evidence.rows).lines().map(str::to_owned));
+        }
+        lines.extend(evidence.help.iter().map(|help| format!("help: {help}")));
+    }
+    let figures = figures(outcome);
+    if !figures.is_empty() {
+        lines.push(format!("totals:  {figures}"));
+    }
+    lines.extend(
+        outcome
+            .history
+            .iter()
+            .map(|path| format!("history: {}", path.display())),
+    );
+    lines.push(format!("repeat:  {}", repeat.of(scenario)));
+    lines.join("\n    ")
+}
+
+/// The key figures in one line.
+pub(super) fn figures(outcome: &ScenarioOutcome) -> String {
+    let figures = outcome
+        .figures
+        .iter()
+        .map(|figure| format!("{} {}", figure.name, figure.value));
+    figures.collect::<Vec<_>>().join(" · ")
+}
+
+/// How a run ended.
+pub(super) fn of_run(result: &RunResult, paint: Paint, width: Option<usize>) -> String {
+    let mut lines = vec![String::new()];
+    for evidence in &result.evidence {
+        let verdict = paint.verdict(evidence.verdict, &evidence.verdict.to_string());
+        lines.push(format!("{verdict} {}", evidence.message));
+        lines.extend(evidence.help.iter().map(|help| format!("    help: {help}")));
+    }
+    lines.push(table::scenarios(result, width));
+    lines.push(String::new());
+    let all = [
+        Exit::Passed,
+        Exit::Failed,
+        Exit::Unproven,
+        Exit::Broken,
+        Exit::Invalid,
+        Exit::Interrupted,
+    ];
+    let mut counts: Vec<String> = all
+        .into_iter()
+        .map(|exit| (exit, result.count(exit)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(exit, count)| paint.verdict(exit, &format!("{count} {exit}")))
+        .collect();
+    if result.left_out() > 0 {
+        counts.push(format!("{} not run", result.left_out()));
+    }
+    lines.push(format!(
+        "{}: {}",
+        scenarios(result.scenarios.len()),
+        counts.join(", ")
+    ));
+    let meaning = match result.exit {
+        Exit::Passed => String::new(),
+        exit => format!("  exit {}: {}", exit.code(), exit.meaning()),
+    };
+    let directory = result.directory.display();
+    lines.push(format!(
+        "{}{meaning}",
+        paint.dim(&format!("{}  {directory}", seconds(result.took)))
+    ));
+    // Alone on its line and without colour: CI counts the tests by it.
+    let passed = result.count(Exit::Passed);
+    let failed = result.scenarios.len() - result.left_out() - passed;
+    let skipped = match result.left_out() {
+        0 => String::new(),
+        more => format!(", {more} skipped"),
+    };
+    lines.push(format!("{passed} passed, {failed} failed{skipped}"));
+    lines.join("\n")
+}
+
+pub(super) fn scenarios(count: usize) -> String {
+    plural(count, "scenario")
+}
+
+/// `1 scenario`, `2 scenarios`.
+pub(crate) fn plural(count: usize, what: &str) -> String {
+    if count == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{count} {what}s")
+    }
+}
+
+pub(super) fn seconds(took: Duration) -> String {
+    format!("{:.2} s", took.as_secs_f64())
+}

@@ -1,0 +1,84 @@
+//! Suites for the command line and for test targets: manifests are loaded, leftovers
+//! are swept.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use nix::unistd::Uid;
+
+use super::{Suite, Surroundings};
+use crate::cli::Application;
+use crate::deployment::{self, guard};
+use crate::gherkin::StepError;
+use crate::manifest::Manifest;
+
+/// The argument that makes the harness's own program a watchdog.
+pub(super) const WATCHDOG: &str = "__watchdog";
+
+/// If this process was started as the watchdog of a run, is it, and says how it ends.
+/// Every program that rehearses calls this first: the watchdog is the program itself.
+pub fn watch_if_asked() -> Option<ExitCode> {
+    let mut arguments = env::args_os().skip(1);
+    if arguments.next()? != OsString::from(WATCHDOG) {
+        return None;
+    }
+    let directory = PathBuf::from(arguments.next()?);
+    Some(match guard(io::stdin(), &directory) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    })
+}
+
+/// Rehearses whichever manifest it is given.
+pub struct Rehearsals {
+    surroundings: Surroundings,
+}
+
+impl Rehearsals {
+    /// With the environment of this process. `rehearse` is its own program.
+    ///
+    /// # Errors
+    /// When the program's own file cannot be told.
+    pub fn of_process() -> io::Result<Self> {
+        Ok(Self::with_program(env::current_exe()?))
+    }
+
+    /// With the environment of this process and the `rehearse` at this place.
+    pub fn with_program(program: PathBuf) -> Self {
+        let state_root = env::temp_dir().join(format!("rehearsal-{}", Uid::current()));
+        let ambient = env::vars_os().collect();
+        Self { surroundings: Surroundings { ambient, state_root, program } }
+    }
+}
+
+impl Application for Rehearsals {
+    type Project = Suite;
+
+    fn load(&self, manifest: &Path) -> Result<Suite, miette::Report> {
+        let manifest = Manifest::load(manifest)?;
+        Ok(Suite::new(manifest, self.surroundings.clone()))
+    }
+
+    fn clean(&self, _: &Path, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
+        let state_root = &self.surroundings.state_root;
+        let report = deployment::sweep(state_root).map_err(StepError::broken)?;
+        let mut problems = Vec::new();
+        for swept in report.swept {
+            say(&format!("run {}", swept.run));
+            for process in swept.killed {
+                say(&format!("  killed {process}"));
+            }
+            for path in swept.removed {
+                say(&format!("  removed {}", path.display()));
+            }
+            problems.extend(swept.problems);
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(StepError::broken(format!("not all could be removed: {}", problems.join("; "))))
+    }
+}
