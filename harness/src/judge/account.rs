@@ -105,11 +105,9 @@ impl Ledger {
                 Event::Called { call, .. } => {
                     called.insert(*call, seq);
                 }
-                Event::Sent {
-                    message_id,
-                    message: Some(message),
-                    ..
-                } => {
+                Event::Sent { message_id, message, .. } => {
+                    ledger.copies.entry(message_id.clone()).or_default();
+                    let Some(message) = message else { continue };
                     copies.insert(message_id.clone(), message.clone());
                     ledger
                         .of_mut(message)
@@ -117,11 +115,9 @@ impl Ledger {
                         .entry(message_id.clone())
                         .or_insert(seq);
                 }
-                Event::Delivered {
-                    message_id,
-                    message: Some(message),
-                    ..
-                } => {
+                Event::Delivered { message_id, message, .. } => {
+                    ledger.copies.entry(message_id.clone()).or_default();
+                    let Some(message) = message else { continue };
                     copies.insert(message_id.clone(), message.clone());
                     let account = ledger.of_mut(message);
                     account.sent.entry(message_id.clone()).or_insert(seq);

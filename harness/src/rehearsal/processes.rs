@@ -110,8 +110,10 @@ struct Slot {
 /// What an instance is doing.
 #[derive(Clone, Debug)]
 enum Now {
-    /// Not there, or its death is being settled.
+    /// Not there.
     Down,
+    /// Dead; its connections and what it had in hand are being settled.
+    Ending,
     Starting,
     Up,
     /// It cannot be run.
@@ -328,6 +330,8 @@ impl Processes {
         } = running;
         let board = &self.0.board;
         let outcome = current.child.exited().await;
+        // First: nobody may see it gone and think that nothing is under way.
+        slot.now.send_replace(Now::Ending);
         current.gate.close().await;
         let (code, signal) = match outcome {
             ExitOutcome::Code(code) => (Some(code), None),
@@ -500,12 +504,14 @@ impl Processes {
         })
     }
 
-    /// Instances that are on their way up, or down though wanted.
+    /// Instances that are on their way up or down, or down though wanted.
     pub(super) fn starting(&self) -> Vec<String> {
         locked(&self.0.slots)
             .values()
-            .filter(|slot| {
-                *slot.wanted.borrow() && matches!(*slot.now.borrow(), Now::Starting | Now::Down)
+            .filter(|slot| match *slot.now.borrow() {
+                Now::Ending => true,
+                Now::Starting | Now::Down => *slot.wanted.borrow(),
+                Now::Up | Now::Broken(_) => false,
             })
             .map(|slot| slot.name())
             .collect()
