@@ -186,10 +186,7 @@ async fn the_lock_of_a_killed_client_is_free_once_the_server_closed_its_end() {
     let server = fixture.start().await;
     let mut probe = connect(&server, "postgres").await;
     for _ in 0..20 {
-        // A client by hand: sqlx would say goodbye.
-        let holder = connect(&server, "postgres").await;
         let relay = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        drop(holder);
         let address = server.address();
         let relay_address = relay.local_addr().unwrap();
         let url = server

@@ -32,7 +32,7 @@ async fn role_harness() {
     let run = begin(&root.join("state"), "fake");
     let directory = run.registry().make_directory(root, "data").unwrap();
     std::fs::write(directory.join("file"), "content").unwrap();
-    let script = "setsid sh -c 'echo pid $$; exec sleep 100' & sleep 100 & wait";
+    let script = "sleep 100 & setsid sh -c 'echo pid $$; exec sleep 100' & wait";
     let (child, escaped) = start_telling(script, root, run.registry()).await;
     let all: Vec<String> = procfs::tree(child.pid())
         .iter()

@@ -80,6 +80,24 @@ async fn each_deadly_signal_is_told_apart() {
     within(fixture.run.finish()).await;
 }
 
+/// As under `nohup`, or with `&` in a script.
+#[test]
+fn signals_that_the_harness_ignores_reach_its_processes() {
+    let script = "trap '' CHLD INT TERM; exec \"$0\" --exact each_deadly_signal_is_told_apart";
+    let test = std::env::current_exe().unwrap();
+    let output = std::process::Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .arg(test)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}
+
 #[tokio::test]
 async fn stop_and_continue_are_witnessed() {
     let fixture = fixture("stop");

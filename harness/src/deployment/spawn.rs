@@ -7,11 +7,11 @@
 
 #![expect(
     unsafe_code,
-    reason = "`pre_exec` is unsafe: its closure runs between fork and exec"
+    reason = "what happens between fork and exec cannot be said without it"
 )]
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -19,8 +19,9 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
-use nix::unistd::{Gid, Pid, Uid, getppid, setsid};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::{Gid, Pid, Uid, getppid, setpgid, setsid};
 
 use super::environment::Variables;
 
@@ -78,34 +79,55 @@ impl Launch {
             command.uid(user.as_raw()).gid(group.as_raw());
         }
         let harness = Pid::this();
-        match self.ties {
-            Ties::Group => {
-                command.process_group(0);
-                let tie = move || {
-                    set_pdeathsig(Signal::SIGKILL)?;
-                    // The harness may have died before the line above.
-                    if getppid() == harness {
-                        Ok(())
-                    } else {
-                        Err(nix::errno::Errno::ESRCH.into())
-                    }
-                };
-                // SAFETY: two system calls, no allocation, no lock.
-                unsafe { command.pre_exec(tie) };
-            }
-            Ties::Namespace => {
-                unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC)?;
-                command.process_group(0);
-                // The parent's pid reads 0 in there, so an early death of the harness
-                // shows only to the watchdog.
-                // SAFETY: one system call, no allocation, no lock.
-                unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
-            }
-            Ties::None => {
-                // SAFETY: one system call, no allocation, no lock.
-                unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
-            }
+        let ties = self.ties;
+        if ties == Ties::Namespace {
+            unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC)?;
         }
+        let prepare = move || {
+            forget_the_harness()?;
+            match ties {
+                Ties::None => return Ok(setsid().map(drop)?),
+                Ties::Group | Ties::Namespace => setpgid(Pid::from_raw(0), Pid::from_raw(0))?,
+            }
+            set_pdeathsig(Signal::SIGKILL)?;
+            // The harness may have died before the line above. In a namespace of its own
+            // a process cannot tell; there the watchdog sees to it.
+            if ties == Ties::Group && getppid() != harness {
+                return Err(nix::errno::Errno::ESRCH.into());
+            }
+            Ok(())
+        };
+        keep_statuses()?;
+        // SAFETY: system calls only, no allocation, no lock.
+        unsafe { command.pre_exec(prepare) };
         command.spawn()
     }
+}
+
+/// Between fork and exec: signals that the harness ignores (one that was started with
+/// `nohup`, or with `&` by a script) must reach the process, and a crash must not wait
+/// for a core dump.
+fn forget_the_harness() -> nix::Result<()> {
+    for number in Signal::iterator() {
+        // SAFETY: the default disposition runs no code of ours. KILL and STOP refuse.
+        let _ = unsafe { signal(number, SigHandler::SigDfl) };
+    }
+    // A limit of one byte is also heeded where dumps go to a program (core(5)).
+    let (_, hard) = getrlimit(Resource::RLIMIT_CORE)?;
+    setrlimit(Resource::RLIMIT_CORE, hard.min(1), hard)
+}
+
+/// If the harness was started with SIGCHLD ignored, the kernel keeps no exit statuses
+/// and gives pids away at once.
+fn keep_statuses() -> io::Result<()> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    if ignored & (1 << (Signal::SIGCHLD as u64 - 1)) != 0 {
+        // SAFETY: the default disposition runs no code of ours; nobody's handler is lost.
+        unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
+    }
+    Ok(())
 }

@@ -80,7 +80,15 @@ pub enum DatabaseError {
     Start(#[from] StartError),
     /// The server does not answer.
     #[error("the database does not answer: {0}")]
-    NotReady(#[from] NotReady),
+    NotReady(Box<NotReady>),
+    /// The server ended by itself.
+    #[error("the database {outcome} while it was in use; the end of its output:\n{}", list(output))]
+    Died {
+        /// How it ended.
+        outcome: ExitOutcome,
+        /// The end of its output.
+        output: Vec<String>,
+    },
     /// What is to be removed later cannot be recorded.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -102,6 +110,12 @@ pub enum DatabaseError {
         /// Why not.
         source: io::Error,
     },
+}
+
+impl From<NotReady> for DatabaseError {
+    fn from(error: NotReady) -> Self {
+        Self::NotReady(Box::new(error))
+    }
 }
 
 impl DatabaseError {

@@ -107,7 +107,7 @@ impl Search {
         match Installation::at(&fetched, Origin::Cache, account) {
             Ok(installation) => return Ok(installation),
             Err(reason) => {
-                looked_at.push(format!("fetched earlier, {}: {reason}", fetched.display()))
+                looked_at.push(format!("fetched earlier, {}: {reason}", fetched.display()));
             }
         }
         match &self.fetch {
@@ -117,7 +117,7 @@ impl Search {
                 Ok(()) => match Installation::at(&fetched, Origin::Fetched, account) {
                     Ok(installation) => return Ok(installation),
                     Err(reason) => {
-                        looked_at.push(format!("fetched, {}: {reason}", fetched.display()))
+                        looked_at.push(format!("fetched, {}: {reason}", fetched.display()));
                     }
                 },
             },
@@ -228,6 +228,28 @@ any one of these helps:
         let error = search.find(&|_| ()).unwrap_err();
         let expected = "the Postgres installation /no/postgres/bin (from PG_BIN) cannot be used: no `postgres` in it";
         assert_eq!(error.to_string(), expected);
+    }
+
+    /// `cargo test --lib fetched -- --ignored`
+    #[test]
+    #[ignore = "downloads 25 MB"]
+    fn one_is_fetched_once() {
+        let cache = tempfile::tempdir().unwrap();
+        fs::set_permissions(
+            cache.path(),
+            std::os::unix::fs::PermissionsExt::from_mode(0o755),
+        )
+        .unwrap();
+        let mut search = nowhere(cache.path());
+        search.fetch = Some(std::env::vars_os().collect());
+        let said = std::cell::RefCell::new(Vec::new());
+        let tell = |line: &str| said.borrow_mut().push(line.to_owned());
+        assert_eq!(search.find(&tell).unwrap().origin, Origin::Fetched);
+        assert_eq!(search.find(&tell).unwrap().origin, Origin::Cache);
+        let [line] = &said.borrow()[..] else {
+            panic!("{said:?}")
+        };
+        assert!(line.starts_with("no Postgres found; fetching one once (25 MB): pip install"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::deployment::{
 /// What logs and errors call it.
 const NAME: &str = "postgres";
 /// How long a start may take; recovery after a kill included.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 /// Between two tries to connect. A port that opens tells nobody.
 const TICK: Duration = Duration::from_millis(3);
 

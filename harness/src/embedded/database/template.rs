@@ -65,11 +65,11 @@ fn root(base: &Path, account: Option<Account>) -> Result<PathBuf, DatabaseError>
     let path = base.join(format!("rehearse-templates-{user}"));
     // The server's account must pass through.
     let mode = if account.is_some() { 0o711 } else { 0o700 };
-    let made = fs::DirBuilder::new()
+    let created = fs::DirBuilder::new()
         .recursive(true)
         .mode(mode)
         .create(&path);
-    made.map_err(DatabaseError::file("make", &path))?;
+    created.map_err(DatabaseError::file("make", &path))?;
     let metadata = fs::symlink_metadata(&path).map_err(DatabaseError::file("read", &path))?;
     if metadata.uid() == user.as_raw() && metadata.is_dir() {
         return Ok(path);
