@@ -16,10 +16,14 @@ mod config;
 mod documents;
 mod duration;
 mod extract;
+mod message;
 mod operator;
 mod outside;
 mod publisher;
+mod quarantine;
 mod queue;
+mod reconciler;
+mod session;
 mod shutdown;
 mod store;
 mod worker;
@@ -44,6 +48,8 @@ enum Role {
     Publisher(config::Publisher),
     /// Receives messages and does the work.
     Worker(config::Worker),
+    /// Tells what the dead-letter queue holds apart, and settles it.
+    Reconciler(config::ReconcilerRole),
     /// What a person can look at and decide.
     Operator(config::Operator),
     /// Brings the database's schema up to date.
@@ -64,6 +70,7 @@ async fn main() -> ExitCode {
         Role::Api(settings) => api::run(settings).await.map_err(text),
         Role::Publisher(settings) => publisher::run(settings).await.map_err(text),
         Role::Worker(settings) => worker::run(settings).await.map_err(text),
+        Role::Reconciler(settings) => reconciler::run(settings).await.map_err(text),
         Role::Operator(settings) => return operator(settings).await,
         Role::Migrate(settings) => migrate(&settings).await.map_err(text),
     };

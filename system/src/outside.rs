@@ -8,6 +8,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use reqwest::header::HeaderName;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -33,12 +34,25 @@ pub(crate) struct Outside {
     client: reqwest::Client,
     url: reqwest::Url,
     not_performed: Vec<u16>,
+    /// Carries the job id, where the service honours such keys.
+    idempotency_header: Option<HeaderName>,
 }
 
 impl Outside {
     /// A client for the service at `url`, which performs nothing when it answers with one
     /// of `not_performed`.
-    pub(crate) fn new(url: &str, timeout: Duration, not_performed: &[u16]) -> Result<Self, String> {
+    pub(crate) fn new(
+        url: &str,
+        timeout: Duration,
+        not_performed: &[u16],
+        idempotency_header: &str,
+    ) -> Result<Self, String> {
+        let idempotency_header = match idempotency_header {
+            "" => None,
+            name => Some(
+                HeaderName::try_from(name).map_err(|_| format!("`{name}` is no header's name"))?,
+            ),
+        };
         let mut url = base(url)?;
         url.path_segments_mut()
             .expect("checked by `base`")
@@ -57,14 +71,17 @@ impl Outside {
             client,
             url,
             not_performed: not_performed.to_vec(),
+            idempotency_header,
         })
     }
 
     /// Tells the service that the text of `job` is there.
     pub(crate) async fn notify(&self, job: Uuid, document: &str, characters: usize) -> Answer {
-        let sent = self
-            .client
-            .post(self.url.clone())
+        let mut request = self.client.post(self.url.clone());
+        if let Some(header) = &self.idempotency_header {
+            request = request.header(header, job.to_string());
+        }
+        let sent = request
             .json(&json!({ "job_id": job, "document": document, "characters": characters }))
             .send()
             .await;
@@ -137,7 +154,7 @@ mod tests {
     }
 
     fn client(address: &str, timeout: Duration) -> Outside {
-        Outside::new(&format!("http://{address}"), timeout, &DECLARED).unwrap()
+        Outside::new(&format!("http://{address}"), timeout, &DECLARED, "").unwrap()
     }
 
     #[tokio::test]

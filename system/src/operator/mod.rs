@@ -6,6 +6,7 @@ mod show;
 use std::io::{self, Write};
 
 use crate::config::{self, OperatorCommand, Resolution};
+use crate::reconciler::{Reconciler, ReconcilerError};
 use crate::store::operator::{Decided, Refusal};
 use crate::store::{Store, StoreError};
 
@@ -15,6 +16,9 @@ pub(crate) enum OperatorError {
     /// The database could not say.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The dead-letter queue could not be reconciled.
+    #[error(transparent)]
+    Reconciler(#[from] ReconcilerError),
     /// Standard output is gone.
     #[error("cannot write the answer")]
     Output(#[from] io::Error),
@@ -44,7 +48,7 @@ fn advice(refusal: Refusal) -> &'static str {
 
 /// Carries out one command.
 pub(crate) async fn run(settings: config::Operator) -> Result<(), OperatorError> {
-    let store = Store::connect(&settings.database, "operator", 1).await?;
+    let store = Store::connect(&settings.database, "operator", 2).await?;
     match settings.command {
         OperatorCommand::List { json } => list(&store, json).await,
         OperatorCommand::Show { subject, json } => show::show(&store, &subject, json).await,
@@ -63,6 +67,7 @@ pub(crate) async fn run(settings: config::Operator) -> Result<(), OperatorError>
             carried_out(&subject, decided)
         }
         OperatorCommand::Replay { subject } => carried_out(&subject, store.replay(&subject).await?),
+        OperatorCommand::Reconcile { reconciler, json } => reconcile(store, reconciler, json).await,
         OperatorCommand::Outbox { json } => outbox(&store, json).await,
     }
 }
@@ -97,6 +102,29 @@ async fn list(store: &Store, json: bool) -> Result<(), OperatorError> {
             record.last_stage.as_deref().unwrap_or("-"),
         )?;
     }
+    Ok(())
+}
+
+async fn reconcile(
+    store: Store,
+    settings: config::Reconciler,
+    json: bool,
+) -> Result<(), OperatorError> {
+    let reconciler = Reconciler::open(store, settings).await?;
+    let outcome = reconciler.once().await;
+    reconciler.close().await?;
+    let done = outcome?;
+    if json {
+        return print_json(&done);
+    }
+    writeln!(
+        io::stdout(),
+        "{} had ended before, {} failed, {} quarantined, {} can still be committed",
+        done.ended,
+        done.failed,
+        done.quarantined,
+        done.waiting
+    )?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::attempts::AttemptKey;
+use super::judgement::{adopt, judge_others};
 use super::{Purpose, Store, StoreError};
 
 /// What is to be done with a received message.
@@ -69,57 +70,11 @@ impl Situation<'_> {
     }
 }
 
-/// What is known of an attempt whose owner is dead.
-struct Death {
-    /// It had announced its outside write, and no answer is recorded.
-    intent: bool,
-    /// Its owner had been asked to stop.
-    stop_requested: bool,
-    /// How many attempts its owner had in hand.
-    in_hand: i32,
-}
-
-impl Death {
-    /// The attempt's state, whether it counts, and why.
-    fn ending(&self) -> (&'static str, bool, &'static str) {
-        let attributed = self.in_hand <= 1 && !self.stop_requested;
-        if self.intent {
-            let reason = "its owner died between the outside request and its answer";
-            return ("outcome_unknown", attributed, reason);
-        }
-        if self.stop_requested {
-            return ("stopped", false, "its owner was asked to stop");
-        }
-        if attributed {
-            return (
-                "died",
-                true,
-                "its owner died with this message alone in hand",
-            );
-        }
-        (
-            "unattributed",
-            false,
-            "its owner died with several messages in hand",
-        )
-    }
-}
-
 #[derive(sqlx::FromRow)]
 struct JobRow {
     state: String,
     document: String,
     series: i32,
-}
-
-#[derive(sqlx::FromRow)]
-struct OpenAttempt {
-    message_id: String,
-    number: i32,
-    incarnation: Uuid,
-    intent: bool,
-    stop_requested: bool,
-    dead: bool,
 }
 
 impl Store {
@@ -162,16 +117,8 @@ async fn decide(
     else {
         return Ok(Decision::UnknownJob);
     };
-    // Also attempts of this message whose owner died before it could decode it.
-    sqlx::query(
-        "update attempts set job_id = $2, series = $3 where message_id = $1 and job_id is null",
-    )
-    .bind(&attempt.message_id)
-    .bind(job)
-    .bind(series)
-    .execute(&mut *connection)
-    .await?;
-    let others_alive = judge_others(connection, attempt, job, judge).await?;
+    adopt(connection, &attempt.message_id, job, series).await?;
+    let others_alive = judge_others(connection, Some(attempt), job, judge).await?;
     let write: Option<String> =
         sqlx::query_scalar("select state from outside_writes where job_id = $1")
             .bind(job)
@@ -196,83 +143,6 @@ async fn decide(
     let decision = situation.decide(document);
     settle(connection, attempt, &decision).await?;
     Ok(decision)
-}
-
-/// Ends the job's open attempts of dead owners; says whether a living owner is left.
-async fn judge_others(
-    connection: &mut PgConnection,
-    attempt: &AttemptKey,
-    job: Uuid,
-    judge: Uuid,
-) -> Result<bool, sqlx::Error> {
-    let open: Vec<OpenAttempt> = sqlx::query_as(
-        "select a.message_id, a.number, a.incarnation, i.stop_requested_at is not null as stop_requested,
-                exists (select 1 from outside_writes w where w.job_id = a.job_id and w.state = 'intended'
-                        and w.message_id = a.message_id and w.number = a.number) as intent,
-                is_dead(a.incarnation, $4) as dead
-         from attempts a join incarnations i on i.id = a.incarnation
-         where a.job_id = $3 and a.state in ('received', 'started')
-           and not (a.message_id = $1 and a.number = $2)
-         order by a.received_at for update of a",
-    )
-    .bind(&attempt.message_id)
-    .bind(attempt.number)
-    .bind(job)
-    .bind(judge)
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut alive = false;
-    for other in open {
-        if !other.dead {
-            alive = true;
-            continue;
-        }
-        let in_hand = judge_dead(connection, other.incarnation).await?;
-        let death = Death {
-            intent: other.intent && write_is_unknown(connection, job).await?,
-            stop_requested: other.stop_requested,
-            in_hand,
-        };
-        let (state, counted, reason) = death.ending();
-        sqlx::query(
-            "update attempts set state = $3, counted = $4, reason = $5, ended_at = clock_timestamp()
-             where message_id = $1 and number = $2",
-        )
-        .bind(&other.message_id)
-        .bind(other.number)
-        .bind(state)
-        .bind(counted)
-        .bind(reason)
-        .execute(&mut *connection)
-        .await?;
-    }
-    Ok(alive)
-}
-
-/// Settles an intent without an answer, unless its answer arrived this very moment.
-async fn write_is_unknown(connection: &mut PgConnection, job: Uuid) -> Result<bool, sqlx::Error> {
-    let settled = sqlx::query(
-        "update outside_writes set state = 'unknown', answer = 'none: its owner died'
-         where job_id = $1 and state = 'intended'",
-    )
-    .bind(job)
-    .execute(connection)
-    .await?;
-    Ok(settled.rows_affected() > 0)
-}
-
-/// Records the judgement once, with what was in hand at that moment: the owner's other
-/// attempts are ended later, one by one, and must all see the same number.
-async fn judge_dead(connection: &mut PgConnection, owner: Uuid) -> Result<i32, sqlx::Error> {
-    sqlx::query_scalar(
-        "update incarnations i set judged_dead_at = coalesce(judged_dead_at, clock_timestamp()),
-             in_hand_at_death = coalesce(in_hand_at_death, (select count(*)::integer from attempts
-                 where incarnation = i.id and state in ('received', 'started')))
-         where id = $1 returning in_hand_at_death",
-    )
-    .bind(owner)
-    .fetch_one(connection)
-    .await
 }
 
 /// Starts the attempt, or steps back from it.
@@ -433,46 +303,5 @@ mod tests {
             }),
             start(false)
         );
-    }
-
-    #[test]
-    fn a_death_is_charged_only_to_a_message_alone_in_hand() {
-        let death = Death {
-            intent: false,
-            stop_requested: false,
-            in_hand: 1,
-        };
-        assert_eq!(death.ending().0, "died");
-        assert!(death.ending().1);
-        let several = Death {
-            in_hand: 2,
-            ..death
-        };
-        assert_eq!(several.ending().0, "unattributed");
-        assert!(!several.ending().1);
-    }
-
-    #[test]
-    fn a_requested_stop_is_charged_to_nobody() {
-        let stopped = Death {
-            intent: false,
-            stop_requested: true,
-            in_hand: 1,
-        };
-        assert_eq!((stopped.ending().0, stopped.ending().1), ("stopped", false));
-    }
-
-    #[test]
-    fn an_intent_without_an_answer_is_an_unknown_outcome_in_every_death() {
-        for stop_requested in [false, true] {
-            for in_hand in [1, 5] {
-                let death = Death {
-                    intent: true,
-                    stop_requested,
-                    in_hand,
-                };
-                assert_eq!(death.ending().0, "outcome_unknown");
-            }
-        }
     }
 }

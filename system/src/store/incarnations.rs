@@ -154,9 +154,11 @@ async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, 
     .await?;
     if judged {
         sqlx::query(
-            "update attempts set counted = false, state = 'unattributed',
+            "update attempts set counted = false,
+                 state = case state when 'died' then 'unattributed' else state end,
                  reason = 'the charge was reversed: its owner reported back'
-             where incarnation = $1 and state = 'died'",
+             where incarnation = $1
+               and (state = 'died' or (state = 'outcome_unknown' and reason <> 'outcome unknown'))",
         )
         .bind(incarnation)
         .execute(&mut *transaction)

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::attempts::{AttemptKey, Ending, without_nul};
+use super::attempts::{AttemptKey, without_nul};
 use super::{Purpose, Store, StoreError};
 
 /// What is put into quarantine.
@@ -64,35 +64,35 @@ impl Store {
         .to("put a job into quarantine")
     }
 
-    /// Puts a message into quarantine that names no job of ours. Its only attempt ends
-    /// with it.
+    /// Puts a message into quarantine that names no job of ours; the attempt that met it
+    /// ends with it.
     pub(crate) async fn quarantine_message(
         &self,
-        attempt: &AttemptKey,
-        ending: &Ending,
+        attempt: Option<&AttemptKey>,
         hand_over: &HandOver<'_>,
     ) -> Result<(), StoreError> {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
-            sqlx::query(
-                "update attempts set state = $3, counted = $4, reason = $5, diagnostics = $6,
-                     ended_at = clock_timestamp()
-                 where message_id = $1 and number = $2 and state = 'received'",
-            )
-            .bind(&attempt.message_id)
-            .bind(attempt.number)
-            .bind(ending.state)
-            .bind(ending.counted)
-            .bind(ending.reason)
-            .bind(without_nul(&ending.diagnostics))
-            .execute(&mut *transaction)
-            .await?;
+            if let Some(attempt) = attempt {
+                sqlx::query(
+                    "update attempts set state = 'failed', counted = true, reason = $3, diagnostics = $4,
+                         ended_at = clock_timestamp()
+                     where message_id = $1 and number = $2 and state = 'received'",
+                )
+                .bind(&attempt.message_id)
+                .bind(attempt.number)
+                .bind(hand_over.label)
+                .bind(without_nul(hand_over.diagnostics))
+                .execute(&mut *transaction)
+                .await?;
+            }
             sqlx::query(
                 "insert into quarantine (message_id, label, body, content, diagnostics, counted, last_stage, attempts)
                  select $1, $2, $3, $3, $4,
                      (select count(*) from attempts where message_id = $1 and counted),
                      'attempt-recorded',
-                     (select jsonb_agg(to_jsonb(a) - 'delivery' order by number) from attempts a where message_id = $1)
+                     coalesce((select jsonb_agg(to_jsonb(a) - 'delivery' order by number)
+                               from attempts a where message_id = $1), '[]')
                  on conflict do nothing",
             )
             .bind(hand_over.message_id)

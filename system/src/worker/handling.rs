@@ -2,28 +2,20 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 use super::Worker;
 use super::visibility::Extension;
 use super::working::Work;
-use crate::documents::DocumentError;
+use crate::message;
+use crate::quarantine::{self, HandedOver};
 use crate::queue::Delivery;
 use crate::store::StoreError;
-use crate::store::attempts::{AttemptKey, Ending};
+use crate::store::attempts::AttemptKey;
 use crate::store::decision::Decision;
-use crate::store::quarantine::HandOver;
 
 /// The longest back-off between two attempts.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
-
-/// What the queue carries.
-#[derive(Deserialize)]
-struct Body {
-    job_id: Uuid,
-}
 
 /// What is to be done with a receipt once its message was dealt with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +55,13 @@ impl Worker {
         attempt: &AttemptKey,
         deadline: Instant,
     ) -> Result<Receipt, StoreError> {
-        let job = match serde_json::from_str::<Body>(&delivery.body) {
-            Ok(body) => body.job_id,
+        let job = match message::job(&delivery.body) {
+            Ok(job) => job,
             Err(error) => {
-                return self
-                    .set_aside(delivery, attempt, "undecodable", &error.to_string())
-                    .await;
+                let why = error.to_string();
+                quarantine::set_aside(&self.store, delivery, Some(attempt), "undecodable", &why)
+                    .await?;
+                return Ok(Receipt::Delete);
             }
         };
         let judge = self.keeper.incarnation;
@@ -77,7 +70,7 @@ impl Worker {
             .store
             .insist(|| self.store.decide(attempt, job, judge, limit))
             .await?;
-        tracing::info!(%job, message = attempt.message_id, number = attempt.number, ?decision);
+        tracing::info!(%job, message_id = attempt.message_id, number = attempt.number, ?decision);
         match decision {
             Decision::Start {
                 document,
@@ -95,82 +88,21 @@ impl Worker {
             Decision::Duplicate => Ok(Receipt::Delete),
             Decision::OwnerAlive => Ok(Receipt::LeaveAlone),
             Decision::HandOver { label, document } => {
-                self.hand_over(delivery, attempt, job, label, &document)
-                    .await
+                let documents = &self.documents;
+                match quarantine::hand_over(&self.store, documents, delivery, job, label, &document)
+                    .await?
+                {
+                    HandedOver::Done => Ok(Receipt::Delete),
+                    HandedOver::Waits => Ok(Receipt::Release(self.backoff(attempt))),
+                }
             }
             Decision::UnknownJob => {
-                self.set_aside(delivery, attempt, "unknown job", "no job has this id")
-                    .await
+                let why = "no job has this id";
+                quarantine::set_aside(&self.store, delivery, Some(attempt), "unknown job", why)
+                    .await?;
+                Ok(Receipt::Delete)
             }
         }
-    }
-
-    /// Puts a message that names no job of ours into quarantine.
-    async fn set_aside(
-        &self,
-        delivery: &Delivery,
-        attempt: &AttemptKey,
-        label: &'static str,
-        why: &str,
-    ) -> Result<Receipt, StoreError> {
-        let ending = Ending {
-            state: "failed",
-            counted: true,
-            reason: label,
-            diagnostics: why.to_owned(),
-        };
-        let record = HandOver {
-            message_id: &attempt.message_id,
-            label,
-            body: delivery.body.as_bytes(),
-            content: delivery.body.as_bytes(),
-            media_type: None,
-            diagnostics: why,
-        };
-        self.store
-            .insist(|| self.store.quarantine_message(attempt, &ending, &record))
-            .await?;
-        Ok(Receipt::Delete)
-    }
-
-    /// Puts a job into quarantine with the document as the store holds it. While the store
-    /// is not well the hand-over waits for a later receive: content is never cut.
-    async fn hand_over(
-        &self,
-        delivery: &Delivery,
-        attempt: &AttemptKey,
-        job: Uuid,
-        label: &'static str,
-        document: &str,
-    ) -> Result<Receipt, StoreError> {
-        let read = self.documents.read(document).await;
-        let mut record = HandOver {
-            message_id: &attempt.message_id,
-            label,
-            body: delivery.body.as_bytes(),
-            content: delivery.body.as_bytes(),
-            media_type: None,
-            diagnostics: "",
-        };
-        let why_not;
-        match &read {
-            Ok(document) => {
-                record.content = &document.content;
-                record.media_type = Some(&document.media_type);
-            }
-            Err(error @ DocumentError::Unwell(_)) => {
-                tracing::warn!(%job, "the hand-over waits: {error}");
-                return Ok(Receipt::Release(self.backoff(attempt)));
-            }
-            Err(error @ DocumentError::Refused(_)) => {
-                why_not = error.to_string();
-                record.diagnostics = &why_not;
-            }
-        }
-        self.store
-            .insist(|| self.store.quarantine_job(job, &record))
-            .await?;
-        Ok(Receipt::Delete)
     }
 
     /// Doubles with every attempt of the message, up to a quarter of an hour.
@@ -190,31 +122,7 @@ impl Worker {
             Receipt::LeaveAlone => Ok(()),
         };
         if let Err(error) = settled {
-            tracing::warn!(message = delivery.message_id, "{error}");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_object_with_a_job_id_is_decoded() {
-        let good = r#"{"job_id":"0190b5b0-0000-7000-8000-000000000001","more":[1]}"#;
-        assert!(serde_json::from_str::<Body>(good).is_ok());
-        let deep = "[".repeat(100_000);
-        let bad = [
-            "",
-            " \n",
-            "hello",
-            "[]",
-            r#"{"job_id":7}"#,
-            r#"{"job_id":"\ud800"}"#,
-            &deep,
-        ];
-        for body in bad {
-            assert!(serde_json::from_str::<Body>(body).is_err());
+            tracing::warn!(message_id = delivery.message_id, "{error}");
         }
     }
 }

@@ -13,7 +13,6 @@
 
 mod handling;
 mod receiving;
-mod session;
 mod visibility;
 mod working;
 
@@ -25,10 +24,9 @@ use crate::checkpoint::Checkpoint;
 use crate::documents::DocumentStore;
 use crate::outside::Outside;
 use crate::queue::Queue;
+use crate::session::Keeper;
 use crate::store::{Store, StoreError};
 use crate::{config, shutdown};
-
-use session::Keeper;
 
 /// Why a worker ended.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +67,7 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         &settings.outside_url,
         settings.outside_timeout,
         &settings.outside_not_performed,
+        &settings.outside_idempotency_header,
     )
     .map_err(WorkerError::Setting)?;
     let checkpoint =
@@ -81,9 +80,15 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
     .await?;
     let session = store.open_session(settings.lease).await?;
     let keeper = Keeper::start(session, settings.lease);
+    let queue = Queue::new(&settings.sqs, &settings.queue_url);
+    tokio::spawn(preflight(
+        queue.clone(),
+        settings.attempt_limit,
+        settings.expected_setbacks,
+    ));
     tracing::info!(incarnation = %keeper.incarnation, "receiving");
     let worker = Arc::new(Worker {
-        queue: Queue::new(&settings.queue),
+        queue,
         store,
         documents,
         outside,
@@ -93,4 +98,18 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         settings,
     });
     receiving::run(worker, requested).await
+}
+
+/// Warns of a redrive policy that gives messages up before the attempt limit does:
+/// receives are counted there, and not every receive is a failure.
+async fn preflight(queue: Queue, limit: u32, setbacks: u32) {
+    let needed = limit.saturating_add(1).saturating_add(setbacks);
+    match queue.most_receives().await {
+        Ok(Some(allowed)) if allowed < needed => tracing::warn!(
+            "maxReceiveCount is {allowed}, but {limit} attempts, their hand-over and {setbacks} \
+             setbacks need {needed}: messages may reach the dead-letter queue although nothing failed"
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::warn!("{error}"),
+    }
 }
