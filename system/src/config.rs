@@ -83,6 +83,19 @@ pub(crate) struct Publisher {
     pub(crate) backoff: Duration,
 }
 
+/// When handing over to quarantine would make things worse.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Quarantine {
+    /// How many open records quarantine holds; at more the fleet stops.
+    #[arg(long, env = "QUARANTINE_CAPACITY", default_value_t = 1000)]
+    pub(crate) quarantine_capacity: u32,
+    /// The brake: the fleet stops when more than this percentage of the last 50 jobs ended
+    /// at the attempt limit or timed out. 100 is off.
+    #[arg(long, env = "QUARANTINE_SHARE", default_value_t = 20,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) quarantine_share: u32,
+}
+
 /// `worker`.
 #[derive(Args, Clone)]
 pub(crate) struct Worker {
@@ -138,6 +151,34 @@ pub(crate) struct Worker {
     /// How long reading and extracting may take before the attempt is `timed out`.
     #[arg(long, env = "JOB_DEADLINE", default_value = "5m", value_parser = duration::parse)]
     pub(crate) job_deadline: Duration,
+    /// How many messages must end without a crash before a fleet on trial takes more than
+    /// one at a time again.
+    #[arg(long, env = "TRIAL_LENGTH", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) trial_length: u32,
+    /// How many different messages failing against one dependency are an outage; also how
+    /// many killing workers close together are suspicious.
+    #[arg(long, env = "OUTAGE_AFTER", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) outage_after: u32,
+    /// How close together deaths are suspicious.
+    #[arg(long, env = "DEATH_WINDOW", default_value = "1m", value_parser = duration::parse)]
+    pub(crate) death_window: Duration,
+    /// The path of the dependencies that answers health probes.
+    #[arg(long, env = "PROBE_PATH", default_value = "/healthz")]
+    pub(crate) probe_path: String,
+    /// How often the fleet's state is looked at, and an ill dependency probed, while
+    /// nothing may be received.
+    #[arg(long, env = "PROBE_INTERVAL", default_value = "1s", value_parser = duration::parse)]
+    pub(crate) probe_interval: Duration,
+    /// How long a health probe may take.
+    #[arg(long, env = "PROBE_TIMEOUT", default_value = "2s", value_parser = duration::parse)]
+    pub(crate) probe_timeout: Duration,
+    /// How long a pause lasts at least, also when probes find nothing.
+    #[arg(long, env = "OUTAGE_PAUSE", default_value = "5s", value_parser = duration::parse)]
+    pub(crate) outage_pause: Duration,
+    #[command(flatten)]
+    pub(crate) quarantine: Quarantine,
     /// Receives of one message that fail nobody, to expect beyond the limit: stops, deaths
     /// with several in hand, step-backs. Only for the warning about `maxReceiveCount`.
     #[arg(long, env = "EXPECTED_SETBACKS", default_value_t = 3)]
@@ -167,6 +208,8 @@ pub(crate) struct Reconciler {
     /// How long one receive waits for a message, at most `20s`.
     #[arg(long, env = "WAIT_TIME", default_value = "20s", value_parser = duration::parse)]
     pub(crate) wait_time: Duration,
+    #[command(flatten)]
+    pub(crate) quarantine: Quarantine,
     /// After how long a message is looked at again whose job can still be committed.
     #[arg(long, env = "RECONCILE_AGAIN", default_value = "30s", value_parser = duration::parse)]
     pub(crate) again: Duration,
@@ -242,6 +285,16 @@ pub(crate) enum OperatorCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Mode of the fleet, why, since when, and what is in hand.
+    Status {
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Workers take nothing more until `resume`.
+    Pause,
+    /// Ends a stop or a pause, without a restart.
+    Resume,
     /// How far behind the outbox is.
     Outbox {
         /// One JSON object.

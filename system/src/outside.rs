@@ -26,7 +26,12 @@ pub(crate) enum Answer {
     /// It was not performed, because of what was asked.
     Refused(String),
     /// Nobody knows. Never repeat it.
-    Unknown(String),
+    Unknown {
+        /// What was seen.
+        why: String,
+        /// Nothing was answered at all, which may be an outage.
+        silent: bool,
+    },
 }
 
 /// A client of the outside service.
@@ -88,7 +93,10 @@ impl Outside {
         match sent {
             Ok(answer) => classify(answer.status().as_u16(), &self.not_performed),
             Err(error) if refused(&error) => Answer::NotPerformed("connection refused".into()),
-            Err(error) => Answer::Unknown(crate::text(error)),
+            Err(error) => Answer::Unknown {
+                why: crate::text(error),
+                silent: true,
+            },
         }
     }
 }
@@ -101,7 +109,10 @@ fn classify(status: u16, not_performed: &[u16]) -> Answer {
         429 if not_performed.contains(&429) => Answer::Throttled(said),
         declared if not_performed.contains(&declared) => Answer::NotPerformed(said),
         400..=499 => Answer::Refused(said),
-        _ => Answer::Unknown(said),
+        _ => Answer::Unknown {
+            why: said,
+            silent: false,
+        },
     }
 }
 
@@ -148,9 +159,12 @@ mod tests {
     #[test]
     fn everything_else_is_unknown() {
         for status in [302, 500, 502, 504, 599] {
-            assert!(matches!(classify(status, &DECLARED), Answer::Unknown(_)));
+            assert!(matches!(
+                classify(status, &DECLARED),
+                Answer::Unknown { .. }
+            ));
         }
-        assert!(matches!(classify(503, &[]), Answer::Unknown(_)));
+        assert!(matches!(classify(503, &[]), Answer::Unknown { .. }));
     }
 
     fn client(address: &str, timeout: Duration) -> Outside {
@@ -185,7 +199,7 @@ mod tests {
         let answer = client(&address, Duration::from_secs(5))
             .notify(Uuid::nil(), "M1", 1)
             .await;
-        assert!(matches!(answer, Answer::Unknown(_)), "{answer:?}");
+        assert!(matches!(answer, Answer::Unknown { .. }), "{answer:?}");
         assert_eq!(server.await.unwrap(), 1);
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::documents::DocumentStore;
 use crate::message;
-use crate::quarantine::{self, HandedOver};
+use crate::quarantine::{HandedOver, Quarantine};
 use crate::queue::{Delivery, Queue, QueueError};
 use crate::session::Keeper;
 use crate::store::reconciliation::Finding;
@@ -102,7 +102,7 @@ impl Reconciler {
     ) -> Result<Self, ReconcilerError> {
         let documents = DocumentStore::new(&settings.document_store_url, settings.document_timeout)
             .map_err(ReconcilerError::Setting)?;
-        let session = store.open_session(settings.lease).await?;
+        let session = store.open_session(settings.lease, 1).await?;
         Ok(Self {
             queue: Queue::new(&settings.sqs, &settings.dead_letter_url),
             keeper: Keeper::start(session, settings.lease),
@@ -167,8 +167,11 @@ impl Reconciler {
             Ok(job) => job,
             Err(error) => {
                 let why = error.to_string();
-                quarantine::set_aside(&self.store, delivery, None, "undecodable", &why).await?;
-                return Ok(Some(&mut round.quarantined));
+                let kept = self
+                    .quarantine()
+                    .set_aside(delivery, None, "undecodable", &why)
+                    .await?;
+                return Ok(kept_in(kept, round));
             }
         };
         let judge = self.keeper.incarnation;
@@ -182,20 +185,33 @@ impl Reconciler {
             Finding::Failed => Some(&mut round.failed),
             Finding::Open => None,
             Finding::OutcomeUnknown { document } => {
-                let label = "outcome unknown";
-                let documents = &self.documents;
-                match quarantine::hand_over(&self.store, documents, delivery, job, label, &document)
-                    .await?
-                {
-                    HandedOver::Done => Some(&mut round.quarantined),
-                    HandedOver::Waits => None,
-                }
+                let quarantine = self.quarantine();
+                let kept = quarantine
+                    .hand_over(delivery, job, "outcome unknown", &document)
+                    .await?;
+                kept_in(kept, round)
             }
             Finding::NoJob => {
                 let why = "no job has this id";
-                quarantine::set_aside(&self.store, delivery, None, "unknown job", why).await?;
-                Some(&mut round.quarantined)
+                let kept = self
+                    .quarantine()
+                    .set_aside(delivery, None, "unknown job", why)
+                    .await?;
+                kept_in(kept, round)
             }
         })
     }
+
+    fn quarantine(&self) -> Quarantine<'_> {
+        Quarantine {
+            store: &self.store,
+            documents: &self.documents,
+            limits: self.settings.quarantine,
+        }
+    }
+}
+
+/// A message that could not be handed over now stays where it is.
+fn kept_in(kept: HandedOver, round: &mut Reconciled) -> Option<&mut u32> {
+    (kept == HandedOver::Done).then_some(&mut round.quarantined)
 }

@@ -68,6 +68,9 @@ pub(crate) async fn run(settings: config::Operator) -> Result<(), OperatorError>
         }
         OperatorCommand::Replay { subject } => carried_out(&subject, store.replay(&subject).await?),
         OperatorCommand::Reconcile { reconciler, json } => reconcile(store, reconciler, json).await,
+        OperatorCommand::Status { json } => status(&store, json).await,
+        OperatorCommand::Pause => Ok(store.pause_fleet().await?),
+        OperatorCommand::Resume => Ok(store.resume_fleet().await?),
         OperatorCommand::Outbox { json } => outbox(&store, json).await,
     }
 }
@@ -124,6 +127,30 @@ async fn reconcile(
         done.failed,
         done.quarantined,
         done.waiting
+    )?;
+    Ok(())
+}
+
+async fn status(store: &Store, json: bool) -> Result<(), OperatorError> {
+    let fleet = store.fleet_status().await?;
+    if json {
+        return print_json(&fleet);
+    }
+    let mut out = io::stdout().lock();
+    write!(out, "{}", fleet.mode)?;
+    if let Some(reason) = &fleet.reason {
+        write!(out, ": {reason}")?;
+    }
+    if let Some(left) = fleet.trial_left {
+        write!(out, ", {left} messages of a trial left")?;
+    }
+    if let Some(since) = fleet.since {
+        write!(out, ", since {since}")?;
+    }
+    writeln!(
+        out,
+        "\n{} workers, {} in hand, {} pending, {} in quarantine",
+        fleet.workers, fleet.in_hand, fleet.pending, fleet.in_quarantine
     )?;
     Ok(())
 }

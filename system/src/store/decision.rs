@@ -1,10 +1,14 @@
 //! What a received message is to become: one transaction that holds the job's row, judges
 //! the attempts of dead owners, counts, and starts or steps back.
 
+use std::time::Duration;
+
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::attempts::AttemptKey;
+use super::attempts::{AttemptKey, step_back};
+use super::dependencies::Dependency;
+use super::fleet::SEVERAL_DEATHS;
 use super::judgement::{adopt, judge_others};
 use super::{Purpose, Store, StoreError};
 
@@ -29,8 +33,25 @@ pub(crate) enum Decision {
         /// The document's reference.
         document: String,
     },
+    /// The last failure at the limit was a dependency's: probe it before anything is given
+    /// up. The attempt is still only received.
+    ProbeFirst(Dependency),
+    /// Several messages killed workers close together: the fleet is paused until every
+    /// dependency was probed.
+    Pause,
     /// The message names a job that does not exist.
     UnknownJob,
+}
+
+/// The limits that decisions respect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Failed attempts before a job is given up.
+    pub(crate) attempt_limit: u32,
+    /// How many different jobs must die close together to be suspicious.
+    pub(crate) deaths: u32,
+    /// How close together.
+    pub(crate) death_window: Duration,
 }
 
 /// What the decision depends on.
@@ -40,6 +61,9 @@ struct Situation<'a> {
     others_alive: bool,
     failures: i64,
     last_failure: Option<&'a str>,
+    last_dependency: Option<Dependency>,
+    probed: bool,
+    several_deaths: bool,
     limit: u32,
 }
 
@@ -56,7 +80,13 @@ impl Situation<'_> {
             let label = "outcome unknown";
             return Decision::HandOver { label, document };
         }
+        if self.several_deaths {
+            return Decision::Pause;
+        }
         if self.failures >= i64::from(self.limit) {
+            if let (Some(dependency), false) = (self.last_dependency, self.probed) {
+                return Decision::ProbeFirst(dependency);
+            }
             let label = match self.last_failure {
                 Some("timed out") => "timed out",
                 _ => "attempt limit",
@@ -78,17 +108,19 @@ struct JobRow {
 }
 
 impl Store {
-    /// Decides what `attempt` of `job` becomes, and makes that durable.
+    /// Decides what `attempt` of `job` becomes, and makes that durable. `probed` says that
+    /// the dependency that failed last was found well.
     pub(crate) async fn decide(
         &self,
         attempt: &AttemptKey,
         job: Uuid,
         judge: Uuid,
-        limit: u32,
+        rules: Rules,
+        probed: bool,
     ) -> Result<Decision, StoreError> {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
-            let decision = decide(&mut transaction, attempt, job, judge, limit).await?;
+            let decision = decide(&mut transaction, attempt, job, judge, rules, probed).await?;
             transaction.commit().await?;
             Ok(decision)
         })
@@ -102,7 +134,8 @@ async fn decide(
     attempt: &AttemptKey,
     job: Uuid,
     judge: Uuid,
-    limit: u32,
+    rules: Rules,
+    probed: bool,
 ) -> Result<Decision, sqlx::Error> {
     let row: Option<JobRow> =
         sqlx::query_as("select state, document, series from jobs where id = $1 for no key update")
@@ -118,27 +151,32 @@ async fn decide(
         return Ok(Decision::UnknownJob);
     };
     adopt(connection, &attempt.message_id, job, series).await?;
-    let others_alive = judge_others(connection, Some(attempt), job, judge).await?;
+    let judged = judge_others(connection, Some(attempt), job, judge).await?;
     let write: Option<String> =
         sqlx::query_scalar("select state from outside_writes where job_id = $1")
             .bind(job)
             .fetch_optional(&mut *connection)
             .await?;
-    let (failures, last_failure): (i64, Option<String>) = sqlx::query_as(
-        "select count(*), (array_agg(reason order by ended_at desc))[1]
+    let (failures, last_failure, last_dependency): (i64, Option<String>, Option<String>) =
+        sqlx::query_as(
+            "select count(*), (array_agg(reason order by ended_at desc))[1],
+                (array_agg(dependency order by ended_at desc))[1]
          from attempts where job_id = $1 and series = $2 and counted",
-    )
-    .bind(job)
-    .bind(series)
-    .fetch_one(&mut *connection)
-    .await?;
+        )
+        .bind(job)
+        .bind(series)
+        .fetch_one(&mut *connection)
+        .await?;
     let situation = Situation {
         state: &state,
         write: write.as_deref(),
-        others_alive,
+        others_alive: judged.others_alive,
         failures,
         last_failure: last_failure.as_deref(),
-        limit,
+        last_dependency: last_dependency.as_deref().and_then(Dependency::named),
+        probed,
+        several_deaths: judged.charged && several_deaths(connection, rules).await?,
+        limit: rules.attempt_limit,
     };
     let decision = situation.decide(document);
     settle(connection, attempt, &decision).await?;
@@ -166,18 +204,33 @@ async fn settle(
         Decision::Duplicate => "duplicate",
         Decision::OwnerAlive => "owner alive",
         Decision::HandOver { .. } => "hand-over",
-        Decision::UnknownJob => return Ok(()),
+        Decision::Pause => {
+            sqlx::query(
+                "update fleet set paused_reason = $1, paused_at = clock_timestamp()
+                 where paused_reason is null",
+            )
+            .bind(SEVERAL_DEATHS)
+            .execute(&mut *connection)
+            .await?;
+            "pause"
+        }
+        Decision::UnknownJob | Decision::ProbeFirst(_) => return Ok(()),
     };
-    sqlx::query(
-        "update attempts set state = 'stepped_back', reason = $3, ended_at = clock_timestamp()
-         where message_id = $1 and number = $2 and state in ('received', 'started')",
+    step_back(connection, attempt, reason).await
+}
+
+/// Whether several different jobs killed their workers close together. Deaths that were
+/// probed already do not count again.
+async fn several_deaths(connection: &mut PgConnection, rules: Rules) -> Result<bool, sqlx::Error> {
+    let jobs: i64 = sqlx::query_scalar(
+        "select count(distinct job_id) from attempts, fleet
+         where state = 'died' and counted and ended_at > deaths_since
+           and ended_at > clock_timestamp() - make_interval(secs => $1)",
     )
-    .bind(&attempt.message_id)
-    .bind(attempt.number)
-    .bind(reason)
-    .execute(connection)
+    .bind(rules.death_window.as_secs_f64())
+    .fetch_one(connection)
     .await?;
-    Ok(())
+    Ok(jobs >= i64::from(rules.deaths))
 }
 
 #[cfg(test)]
@@ -191,6 +244,9 @@ mod tests {
             others_alive: false,
             failures: 0,
             last_failure: None,
+            last_dependency: None,
+            probed: false,
+            several_deaths: false,
             limit: 3,
         }
     }
@@ -271,6 +327,31 @@ mod tests {
             }),
             hand_over("attempt limit")
         );
+    }
+
+    #[test]
+    fn a_dependency_that_failed_last_is_probed_before_the_hand_over() {
+        let spent = Situation {
+            failures: 3,
+            last_dependency: Some(Dependency::Outside),
+            ..situation()
+        };
+        assert_eq!(decide(&spent), Decision::ProbeFirst(Dependency::Outside));
+        let probed = Situation {
+            probed: true,
+            ..spent
+        };
+        assert_eq!(decide(&probed), hand_over("attempt limit"));
+    }
+
+    #[test]
+    fn several_deaths_pause_before_anybody_is_given_up() {
+        let suspicious = Situation {
+            failures: 3,
+            several_deaths: true,
+            ..situation()
+        };
+        assert_eq!(decide(&suspicious), Decision::Pause);
     }
 
     #[test]

@@ -70,13 +70,22 @@ pub(super) async fn adopt(
     .map(|_| ())
 }
 
-/// Ends the job's open attempts of dead owners, apart from the judge's own; says whether a living owner is left.
+/// What judging a job's open attempts came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Judged {
+    /// A living owner is left.
+    pub(super) others_alive: bool,
+    /// A death was charged to the job just now.
+    pub(super) charged: bool,
+}
+
+/// Ends the job's open attempts of dead owners, apart from the judge's own.
 pub(super) async fn judge_others(
     connection: &mut PgConnection,
     except: Option<&AttemptKey>,
     job: Uuid,
     judge: Uuid,
-) -> Result<bool, sqlx::Error> {
+) -> Result<Judged, sqlx::Error> {
     let open: Vec<OpenAttempt> = sqlx::query_as(
         "select a.message_id, a.number, a.incarnation, i.stop_requested_at is not null as stop_requested,
                 exists (select 1 from outside_writes w where w.job_id = a.job_id and w.state = 'intended'
@@ -93,10 +102,10 @@ pub(super) async fn judge_others(
     .bind(judge)
     .fetch_all(&mut *connection)
     .await?;
-    let mut alive = false;
+    let mut judged = Judged::default();
     for other in open {
         if !other.dead {
-            alive = true;
+            judged.others_alive = true;
             continue;
         }
         let in_hand = judge_dead(connection, other.incarnation).await?;
@@ -106,6 +115,7 @@ pub(super) async fn judge_others(
             in_hand,
         };
         let (state, counted, reason) = death.ending();
+        judged.charged |= state == "died";
         sqlx::query(
             "update attempts set state = $3, counted = $4, reason = $5, ended_at = clock_timestamp()
              where message_id = $1 and number = $2",
@@ -118,7 +128,7 @@ pub(super) async fn judge_others(
         .execute(&mut *connection)
         .await?;
     }
-    Ok(alive)
+    Ok(judged)
 }
 
 /// Settles an intent without an answer, unless its answer arrived this very moment.
@@ -134,17 +144,41 @@ async fn write_is_unknown(connection: &mut PgConnection, job: Uuid) -> Result<bo
 }
 
 /// Records the judgement once, with what was in hand at that moment: the owner's other
-/// attempts are ended later, one by one, and must all see the same number.
-async fn judge_dead(connection: &mut PgConnection, owner: Uuid) -> Result<i32, sqlx::Error> {
-    sqlx::query_scalar(
-        "update incarnations i set judged_dead_at = coalesce(judged_dead_at, clock_timestamp()),
-             in_hand_at_death = coalesce(in_hand_at_death, (select count(*)::integer from attempts
-                 where incarnation = i.id and state in ('received', 'started')))
-         where id = $1 returning in_hand_at_death",
+/// attempts are ended later, one by one, and must all see the same number. A crash that
+/// cannot be attributed puts the fleet on trial, and any crash restarts a trial.
+pub(super) async fn judge_dead(
+    connection: &mut PgConnection,
+    owner: Uuid,
+) -> Result<i32, sqlx::Error> {
+    let known: Option<i32> =
+        sqlx::query_scalar("select in_hand_at_death from incarnations where id = $1 for update")
+            .bind(owner)
+            .fetch_one(&mut *connection)
+            .await?;
+    if let Some(in_hand) = known {
+        return Ok(in_hand);
+    }
+    let (in_hand, crashed, trial_length): (i32, bool, i32) = sqlx::query_as(
+        "update incarnations i set judged_dead_at = clock_timestamp(),
+             in_hand_at_death = (select count(*) from attempts
+                 where incarnation = i.id and state in ('received', 'started'))
+         where id = $1
+         returning in_hand_at_death, stop_requested_at is null and ended_at is null, trial_length",
     )
     .bind(owner)
-    .fetch_one(connection)
-    .await
+    .fetch_one(&mut *connection)
+    .await?;
+    if crashed && in_hand > 0 {
+        sqlx::query(
+            "update fleet set trial_left = $2, trial_at = coalesce(trial_at, clock_timestamp())
+             where $1 > 1 or trial_left is not null",
+        )
+        .bind(in_hand)
+        .bind(trial_length)
+        .execute(connection)
+        .await?;
+    }
+    Ok(in_hand)
 }
 
 #[cfg(test)]

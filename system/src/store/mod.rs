@@ -4,6 +4,8 @@
 pub(crate) mod attempts;
 pub(crate) mod commit;
 pub(crate) mod decision;
+pub(crate) mod dependencies;
+pub(crate) mod fleet;
 pub(crate) mod incarnations;
 pub(crate) mod jobs;
 mod judgement;

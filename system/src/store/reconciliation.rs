@@ -61,11 +61,11 @@ async fn reconcile(
         return Ok(Finding::NoJob);
     };
     adopt(connection, &delivery.message_id, job, series).await?;
-    let alive = judge_others(connection, None, job, judge).await?;
+    let judged = judge_others(connection, None, job, judge).await?;
     if state != "pending" {
         return Ok(Finding::Ended);
     }
-    if alive {
+    if judged.others_alive {
         return Ok(Finding::Open);
     }
     let unknown: bool = sqlx::query_scalar(

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::Worker;
 use super::visibility::Extension;
 use super::working::Work;
 use crate::message;
-use crate::quarantine::{self, HandedOver};
+use crate::quarantine::{HandedOver, Quarantine};
 use crate::queue::Delivery;
 use crate::store::StoreError;
 use crate::store::attempts::AttemptKey;
-use crate::store::decision::Decision;
+use crate::store::decision::{Decision, Rules};
 
 /// The longest back-off between two attempts.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
@@ -59,49 +60,100 @@ impl Worker {
             Ok(job) => job,
             Err(error) => {
                 let why = error.to_string();
-                quarantine::set_aside(&self.store, delivery, Some(attempt), "undecodable", &why)
+                let kept = self
+                    .quarantine()
+                    .set_aside(delivery, Some(attempt), "undecodable", &why)
                     .await?;
-                return Ok(Receipt::Delete);
+                return Ok(self.after(kept, attempt));
             }
         };
-        let judge = self.keeper.incarnation;
-        let limit = self.settings.attempt_limit;
-        let decision = self
-            .store
-            .insist(|| self.store.decide(attempt, job, judge, limit))
-            .await?;
-        tracing::info!(%job, message_id = attempt.message_id, number = attempt.number, ?decision);
-        match decision {
-            Decision::Start {
-                document,
-                performed,
-            } => {
-                let work = Work {
-                    job,
-                    attempt,
-                    document: &document,
+        let mut probed = false;
+        loop {
+            let decision = self.decide(attempt, job, probed).await?;
+            tracing::info!(%job, message_id = attempt.message_id, number = attempt.number, ?decision);
+            return match decision {
+                Decision::Start {
+                    document,
                     performed,
-                    deadline,
-                };
-                self.work(&work).await
-            }
-            Decision::Duplicate => Ok(Receipt::Delete),
-            Decision::OwnerAlive => Ok(Receipt::LeaveAlone),
-            Decision::HandOver { label, document } => {
-                let documents = &self.documents;
-                match quarantine::hand_over(&self.store, documents, delivery, job, label, &document)
-                    .await?
-                {
-                    HandedOver::Done => Ok(Receipt::Delete),
-                    HandedOver::Waits => Ok(Receipt::Release(self.backoff(attempt))),
+                } => {
+                    let work = Work {
+                        job,
+                        attempt,
+                        document: &document,
+                        performed,
+                        deadline,
+                    };
+                    let receipt = self.work(&work).await?;
+                    self.ended_without_crash().await?;
+                    Ok(receipt)
                 }
-            }
-            Decision::UnknownJob => {
-                let why = "no job has this id";
-                quarantine::set_aside(&self.store, delivery, Some(attempt), "unknown job", why)
-                    .await?;
-                Ok(Receipt::Delete)
-            }
+                Decision::Duplicate => Ok(Receipt::Delete),
+                Decision::OwnerAlive => Ok(Receipt::LeaveAlone),
+                Decision::Pause => Ok(Receipt::Release(Duration::ZERO)),
+                Decision::HandOver { label, document } => {
+                    let kept = self
+                        .quarantine()
+                        .hand_over(delivery, job, label, &document)
+                        .await?;
+                    self.ended_without_crash().await?;
+                    Ok(self.after(kept, attempt))
+                }
+                Decision::UnknownJob => {
+                    let why = "no job has this id";
+                    let kept = self
+                        .quarantine()
+                        .set_aside(delivery, Some(attempt), "unknown job", why)
+                        .await?;
+                    Ok(self.after(kept, attempt))
+                }
+                Decision::ProbeFirst(dependency) => {
+                    if self.probes.is_well(dependency).await {
+                        probed = true;
+                        continue;
+                    }
+                    self.store
+                        .insist(|| self.store.declare_outage(dependency))
+                        .await?;
+                    self.store
+                        .insist(|| self.store.step_back(attempt, "outage"))
+                        .await?;
+                    Ok(Receipt::Release(Duration::ZERO))
+                }
+            };
+        }
+    }
+
+    async fn decide(
+        &self,
+        attempt: &AttemptKey,
+        job: Uuid,
+        probed: bool,
+    ) -> Result<Decision, StoreError> {
+        let judge = self.keeper.incarnation;
+        let rules = Rules {
+            attempt_limit: self.settings.attempt_limit,
+            deaths: self.settings.outage_after,
+            death_window: self.settings.death_window,
+        };
+        self.store
+            .insist(|| self.store.decide(attempt, job, judge, rules, probed))
+            .await
+    }
+
+    fn quarantine(&self) -> Quarantine<'_> {
+        Quarantine {
+            store: &self.store,
+            documents: &self.documents,
+            limits: self.settings.quarantine,
+        }
+    }
+
+    /// What a receipt is worth after a hand-over: only a durable record lets it go.
+    fn after(&self, kept: HandedOver, attempt: &AttemptKey) -> Receipt {
+        match kept {
+            HandedOver::Done => Receipt::Delete,
+            HandedOver::Waits => Receipt::Release(self.backoff(attempt)),
+            HandedOver::Stopped => Receipt::Release(Duration::ZERO),
         }
     }
 

@@ -8,9 +8,10 @@
 //!                                        └─► hand over ─► quarantine ─► delete
 //! ```
 //!
-//! `receiving` takes messages and gives them to tasks, `handling` carries one message
+//! `admission` says how many may be taken, `receiving` takes messages and gives them to tasks, `handling` carries one message
 //! through the picture above, `working` is the line at its top.
 
+mod admission;
 mod handling;
 mod receiving;
 mod visibility;
@@ -23,10 +24,13 @@ use tokio_util::sync::CancellationToken;
 use crate::checkpoint::Checkpoint;
 use crate::documents::DocumentStore;
 use crate::outside::Outside;
+use crate::probe::Probes;
 use crate::queue::Queue;
 use crate::session::Keeper;
 use crate::store::{Store, StoreError};
 use crate::{config, shutdown};
+
+use admission::Hands;
 
 /// Why a worker ended.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +57,9 @@ struct Worker {
     documents: DocumentStore,
     outside: Outside,
     checkpoint: Checkpoint,
+    probes: Probes,
     keeper: Keeper,
+    hands: Hands,
     /// Cancelled at the end of the grace: what can be given back is given back.
     grace_over: CancellationToken,
 }
@@ -70,6 +76,13 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         &settings.outside_idempotency_header,
     )
     .map_err(WorkerError::Setting)?;
+    let probes = Probes::new(
+        &settings.document_store_url,
+        &settings.outside_url,
+        &settings.probe_path,
+        settings.probe_timeout,
+    )
+    .map_err(WorkerError::Setting)?;
     let checkpoint =
         Checkpoint::from_environment().map_err(|error| WorkerError::Setting(crate::text(error)))?;
     let store = Store::connect(
@@ -78,7 +91,9 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         settings.concurrency.saturating_add(1),
     )
     .await?;
-    let session = store.open_session(settings.lease).await?;
+    let session = store
+        .open_session(settings.lease, settings.trial_length)
+        .await?;
     let keeper = Keeper::start(session, settings.lease);
     let queue = Queue::new(&settings.sqs, &settings.queue_url);
     tokio::spawn(preflight(
@@ -93,7 +108,9 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         documents,
         outside,
         checkpoint,
+        probes,
         keeper,
+        hands: Hands::default(),
         grace_over: CancellationToken::new(),
         settings,
     });
