@@ -8,6 +8,8 @@ create table incarnations (
     host              text not null,
     pid               integer not null,
     lease             interval not null,
+    -- How many messages must end without a crash after this one died with several.
+    trial_length      integer not null,
     started_at        timestamptz not null default clock_timestamp(),
     -- Since when its session holds without a gap.
     connected_at      timestamptz not null default clock_timestamp(),
@@ -33,12 +35,14 @@ create table attempts (
     series        integer,
     state         text not null default 'received'
         check (state in ('received', 'started', 'stepped_back', 'succeeded', 'failed', 'died',
-                         'outcome_unknown', 'superseded', 'stopped', 'unattributed', 'interrupted')),
+                         'outcome_unknown', 'superseded', 'stopped', 'unattributed', 'outage')),
     -- The last place it is known to have reached.
     stage         text not null default 'attempt-recorded',
     -- Whether it counts toward the limit.
     counted       boolean not null default false,
     reason        text,
+    -- Whose failure it was, where it was a dependency's.
+    dependency    text,
     diagnostics   text,
     received_at   timestamptz not null default clock_timestamp(),
     started_at    timestamptz,
@@ -46,6 +50,8 @@ create table attempts (
     primary key (message_id, number)
 );
 create index attempts_of_job on attempts (job_id);
+create index attempts_of_dependency on attempts (dependency, ended_at) where dependency is not null;
+create index attempts_that_died on attempts (ended_at) where state = 'died';
 create index attempts_in_hand on attempts (incarnation) where state in ('received', 'started');
 
 -- The advisory lock of an incarnation: (7301, number), held by its session for life.

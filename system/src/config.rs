@@ -18,15 +18,12 @@ pub(crate) struct Database {
     pub(crate) database_timeout: Duration,
 }
 
-/// The queue that publisher and worker share.
+/// How queues are spoken to.
 #[derive(Args, Clone)]
-pub(crate) struct Queue {
+pub(crate) struct Sqs {
     /// Where SQS answers, over plain HTTP.
     #[arg(id = "queue_endpoint", long = "queue-endpoint", env = "QUEUE_ENDPOINT")]
     pub(crate) endpoint: String,
-    /// The URL of the queue with the jobs.
-    #[arg(id = "queue_url", long = "queue-url", env = "QUEUE_URL")]
-    pub(crate) url: String,
     /// The region that requests are signed for.
     #[arg(long, env = "AWS_REGION", default_value = "us-east-1")]
     pub(crate) region: String,
@@ -70,7 +67,10 @@ pub(crate) struct Publisher {
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
-    pub(crate) queue: Queue,
+    pub(crate) sqs: Sqs,
+    /// The URL of the queue with the jobs.
+    #[arg(long, env = "QUEUE_URL")]
+    pub(crate) queue_url: String,
     /// How often the outbox is read while it is empty.
     #[arg(long, env = "POLL_INTERVAL", default_value = "200ms", value_parser = duration::parse)]
     pub(crate) poll_interval: Duration,
@@ -83,13 +83,29 @@ pub(crate) struct Publisher {
     pub(crate) backoff: Duration,
 }
 
+/// When handing over to quarantine would make things worse.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Quarantine {
+    /// How many open records quarantine holds; at more the fleet stops.
+    #[arg(long, env = "QUARANTINE_CAPACITY", default_value_t = 1000)]
+    pub(crate) quarantine_capacity: u32,
+    /// The brake: the fleet stops when more than this percentage of the last 50 jobs ended
+    /// at the attempt limit or timed out. 100 is off.
+    #[arg(long, env = "QUARANTINE_SHARE", default_value_t = 20,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) quarantine_share: u32,
+}
+
 /// `worker`.
 #[derive(Args, Clone)]
 pub(crate) struct Worker {
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
-    pub(crate) queue: Queue,
+    pub(crate) sqs: Sqs,
+    /// The URL of the queue with the jobs.
+    #[arg(long, env = "QUEUE_URL")]
+    pub(crate) queue_url: String,
     /// Where documents are read: `GET {url}/documents/{reference}`.
     #[arg(long, env = "DOCUMENT_STORE_URL")]
     pub(crate) document_store_url: String,
@@ -99,6 +115,10 @@ pub(crate) struct Worker {
     /// The outside service that is notified: `POST {url}/notifications`.
     #[arg(long, env = "OUTSIDE_URL")]
     pub(crate) outside_url: String,
+    /// A header that carries the job id as an idempotency key, if the service honours one.
+    /// It permits no repetition by itself.
+    #[arg(long, env = "OUTSIDE_IDEMPOTENCY_HEADER", default_value = "")]
+    pub(crate) outside_idempotency_header: String,
     /// How long the outside service may take to answer before the outcome is unknown.
     #[arg(long, env = "OUTSIDE_TIMEOUT", default_value = "10s", value_parser = duration::parse)]
     pub(crate) outside_timeout: Duration,
@@ -131,12 +151,80 @@ pub(crate) struct Worker {
     /// How long reading and extracting may take before the attempt is `timed out`.
     #[arg(long, env = "JOB_DEADLINE", default_value = "5m", value_parser = duration::parse)]
     pub(crate) job_deadline: Duration,
+    /// How many messages must end without a crash before a fleet on trial takes more than
+    /// one at a time again.
+    #[arg(long, env = "TRIAL_LENGTH", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) trial_length: u32,
+    /// How many different messages failing against one dependency are an outage; also how
+    /// many killing workers close together are suspicious.
+    #[arg(long, env = "OUTAGE_AFTER", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) outage_after: u32,
+    /// How close together deaths are suspicious.
+    #[arg(long, env = "DEATH_WINDOW", default_value = "1m", value_parser = duration::parse)]
+    pub(crate) death_window: Duration,
+    /// The path of the dependencies that answers health probes.
+    #[arg(long, env = "PROBE_PATH", default_value = "/healthz")]
+    pub(crate) probe_path: String,
+    /// How often the fleet's state is looked at, and an ill dependency probed, while
+    /// nothing may be received.
+    #[arg(long, env = "PROBE_INTERVAL", default_value = "1s", value_parser = duration::parse)]
+    pub(crate) probe_interval: Duration,
+    /// How long a health probe may take.
+    #[arg(long, env = "PROBE_TIMEOUT", default_value = "2s", value_parser = duration::parse)]
+    pub(crate) probe_timeout: Duration,
+    /// How long a pause lasts at least, also when probes find nothing.
+    #[arg(long, env = "OUTAGE_PAUSE", default_value = "5s", value_parser = duration::parse)]
+    pub(crate) outage_pause: Duration,
+    #[command(flatten)]
+    pub(crate) quarantine: Quarantine,
+    /// Receives of one message that fail nobody, to expect beyond the limit: stops, deaths
+    /// with several in hand, step-backs. Only for the warning about `maxReceiveCount`.
+    #[arg(long, env = "EXPECTED_SETBACKS", default_value_t = 3)]
+    pub(crate) expected_setbacks: u32,
     /// How long this process counts as alive after its last sign, in database time.
     #[arg(long, env = "LEASE", default_value = "15s", value_parser = duration::parse)]
     pub(crate) lease: Duration,
     /// How long work in hand may go on after SIGTERM.
     #[arg(long, env = "GRACE", default_value = "20s", value_parser = duration::parse)]
     pub(crate) grace: Duration,
+}
+
+/// `reconciler`, and `operator reconcile`.
+#[derive(Args, Clone)]
+pub(crate) struct Reconciler {
+    #[command(flatten)]
+    pub(crate) sqs: Sqs,
+    /// The URL of the dead-letter queue.
+    #[arg(long, env = "DEAD_LETTER_URL")]
+    pub(crate) dead_letter_url: String,
+    /// Where documents are read, for the record of a job whose outcome is unknown.
+    #[arg(long, env = "DOCUMENT_STORE_URL")]
+    pub(crate) document_store_url: String,
+    /// How long reading one document may take.
+    #[arg(long, env = "DOCUMENT_TIMEOUT", default_value = "10s", value_parser = duration::parse)]
+    pub(crate) document_timeout: Duration,
+    /// How long one receive waits for a message, at most `20s`.
+    #[arg(long, env = "WAIT_TIME", default_value = "20s", value_parser = duration::parse)]
+    pub(crate) wait_time: Duration,
+    #[command(flatten)]
+    pub(crate) quarantine: Quarantine,
+    /// After how long a message is looked at again whose job can still be committed.
+    #[arg(long, env = "RECONCILE_AGAIN", default_value = "30s", value_parser = duration::parse)]
+    pub(crate) again: Duration,
+    /// How long this process counts as alive after its last sign, in database time.
+    #[arg(long, env = "LEASE", default_value = "15s", value_parser = duration::parse)]
+    pub(crate) lease: Duration,
+}
+
+/// `reconciler` as a process.
+#[derive(Args)]
+pub(crate) struct ReconcilerRole {
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) reconciler: Reconciler,
 }
 
 /// `operator`.
@@ -189,6 +277,24 @@ pub(crate) enum OperatorCommand {
         /// Job id.
         subject: String,
     },
+    /// Reconciles what stands in the dead-letter queue, once.
+    Reconcile {
+        #[command(flatten)]
+        reconciler: Reconciler,
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Mode of the fleet, why, since when, and what is in hand.
+    Status {
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Workers take nothing more until `resume`.
+    Pause,
+    /// Ends a stop or a pause, without a restart.
+    Resume,
     /// How far behind the outbox is.
     Outbox {
         /// One JSON object.

@@ -17,6 +17,9 @@ pub(crate) enum DocumentError {
     /// The store is ill, or cannot be reached: it may work later.
     #[error("the document store is not well: {0}")]
     Unwell(String),
+    /// Too many requests for now: nobody's failure.
+    #[error("the document store is asked too often")]
+    Throttled,
     /// The store answers that it will not give the document.
     #[error("the document store answered {0}")]
     Refused(u16),
@@ -53,7 +56,10 @@ impl DocumentStore {
         let unwell = |error: reqwest::Error| DocumentError::Unwell(crate::text(error));
         let answer = self.client.get(url).send().await.map_err(unwell)?;
         let status = answer.status();
-        if status.is_server_error() || status.as_u16() == 429 {
+        if status.as_u16() == 429 {
+            return Err(DocumentError::Throttled);
+        }
+        if status.is_server_error() {
             return Err(DocumentError::Unwell(format!("it answered {status}")));
         }
         if !status.is_success() {

@@ -16,10 +16,15 @@ mod config;
 mod documents;
 mod duration;
 mod extract;
+mod message;
 mod operator;
 mod outside;
+mod probe;
 mod publisher;
+mod quarantine;
 mod queue;
+mod reconciler;
+mod session;
 mod shutdown;
 mod store;
 mod worker;
@@ -43,7 +48,9 @@ enum Role {
     /// Sends what the outbox holds to the queue.
     Publisher(config::Publisher),
     /// Receives messages and does the work.
-    Worker(config::Worker),
+    Worker(Box<config::Worker>),
+    /// Tells what the dead-letter queue holds apart, and settles it.
+    Reconciler(config::ReconcilerRole),
     /// What a person can look at and decide.
     Operator(config::Operator),
     /// Brings the database's schema up to date.
@@ -63,7 +70,8 @@ async fn main() -> ExitCode {
     let outcome = match Arguments::parse().role {
         Role::Api(settings) => api::run(settings).await.map_err(text),
         Role::Publisher(settings) => publisher::run(settings).await.map_err(text),
-        Role::Worker(settings) => worker::run(settings).await.map_err(text),
+        Role::Worker(settings) => worker::run(*settings).await.map_err(text),
+        Role::Reconciler(settings) => reconciler::run(settings).await.map_err(text),
         Role::Operator(settings) => return operator(settings).await,
         Role::Migrate(settings) => migrate(&settings).await.map_err(text),
     };

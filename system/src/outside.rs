@@ -8,6 +8,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use reqwest::header::HeaderName;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -25,7 +26,12 @@ pub(crate) enum Answer {
     /// It was not performed, because of what was asked.
     Refused(String),
     /// Nobody knows. Never repeat it.
-    Unknown(String),
+    Unknown {
+        /// What was seen.
+        why: String,
+        /// Nothing was answered at all, which may be an outage.
+        silent: bool,
+    },
 }
 
 /// A client of the outside service.
@@ -33,12 +39,25 @@ pub(crate) struct Outside {
     client: reqwest::Client,
     url: reqwest::Url,
     not_performed: Vec<u16>,
+    /// Carries the job id, where the service honours such keys.
+    idempotency_header: Option<HeaderName>,
 }
 
 impl Outside {
     /// A client for the service at `url`, which performs nothing when it answers with one
     /// of `not_performed`.
-    pub(crate) fn new(url: &str, timeout: Duration, not_performed: &[u16]) -> Result<Self, String> {
+    pub(crate) fn new(
+        url: &str,
+        timeout: Duration,
+        not_performed: &[u16],
+        idempotency_header: &str,
+    ) -> Result<Self, String> {
+        let idempotency_header = match idempotency_header {
+            "" => None,
+            name => Some(
+                HeaderName::try_from(name).map_err(|_| format!("`{name}` is no header's name"))?,
+            ),
+        };
         let mut url = base(url)?;
         url.path_segments_mut()
             .expect("checked by `base`")
@@ -57,21 +76,27 @@ impl Outside {
             client,
             url,
             not_performed: not_performed.to_vec(),
+            idempotency_header,
         })
     }
 
     /// Tells the service that the text of `job` is there.
     pub(crate) async fn notify(&self, job: Uuid, document: &str, characters: usize) -> Answer {
-        let sent = self
-            .client
-            .post(self.url.clone())
+        let mut request = self.client.post(self.url.clone());
+        if let Some(header) = &self.idempotency_header {
+            request = request.header(header, job.to_string());
+        }
+        let sent = request
             .json(&json!({ "job_id": job, "document": document, "characters": characters }))
             .send()
             .await;
         match sent {
             Ok(answer) => classify(answer.status().as_u16(), &self.not_performed),
             Err(error) if refused(&error) => Answer::NotPerformed("connection refused".into()),
-            Err(error) => Answer::Unknown(crate::text(error)),
+            Err(error) => Answer::Unknown {
+                why: crate::text(error),
+                silent: true,
+            },
         }
     }
 }
@@ -84,7 +109,10 @@ fn classify(status: u16, not_performed: &[u16]) -> Answer {
         429 if not_performed.contains(&429) => Answer::Throttled(said),
         declared if not_performed.contains(&declared) => Answer::NotPerformed(said),
         400..=499 => Answer::Refused(said),
-        _ => Answer::Unknown(said),
+        _ => Answer::Unknown {
+            why: said,
+            silent: false,
+        },
     }
 }
 
@@ -131,13 +159,16 @@ mod tests {
     #[test]
     fn everything_else_is_unknown() {
         for status in [302, 500, 502, 504, 599] {
-            assert!(matches!(classify(status, &DECLARED), Answer::Unknown(_)));
+            assert!(matches!(
+                classify(status, &DECLARED),
+                Answer::Unknown { .. }
+            ));
         }
-        assert!(matches!(classify(503, &[]), Answer::Unknown(_)));
+        assert!(matches!(classify(503, &[]), Answer::Unknown { .. }));
     }
 
     fn client(address: &str, timeout: Duration) -> Outside {
-        Outside::new(&format!("http://{address}"), timeout, &DECLARED).unwrap()
+        Outside::new(&format!("http://{address}"), timeout, &DECLARED, "").unwrap()
     }
 
     #[tokio::test]
@@ -168,7 +199,7 @@ mod tests {
         let answer = client(&address, Duration::from_secs(5))
             .notify(Uuid::nil(), "M1", 1)
             .await;
-        assert!(matches!(answer, Answer::Unknown(_)), "{answer:?}");
+        assert!(matches!(answer, Answer::Unknown { .. }), "{answer:?}");
         assert_eq!(server.await.unwrap(), 1);
     }
 }

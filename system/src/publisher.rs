@@ -35,7 +35,7 @@ pub(crate) async fn run(settings: config::Publisher) -> Result<(), PublisherErro
         }
     });
     let store = Store::connect(&settings.database, "publisher", 2).await?;
-    let queue = Queue::new(&settings.queue);
+    let queue = Queue::new(&settings.sqs, &settings.queue_url);
     while !stop.is_cancelled() {
         let idle = match publish(&store, &queue, &settings).await {
             Ok(sent) => sent == 0,

@@ -7,7 +7,9 @@ use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region, StalledStreamProtectionConfig};
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use aws_sdk_sqs::types::{MessageSystemAttributeName, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::types::{
+    MessageSystemAttributeName, QueueAttributeName, SendMessageBatchRequestEntry,
+};
 
 use crate::config;
 
@@ -19,7 +21,7 @@ const REFUSALS: [&str; 4] = [
     "BatchRequestTooLong",
 ];
 
-/// The queue with the jobs.
+/// One queue.
 #[derive(Clone)]
 pub(crate) struct Queue {
     client: Client,
@@ -56,8 +58,8 @@ pub(crate) struct QueueError {
 }
 
 impl Queue {
-    /// A client for the queue in `settings`.
-    pub(crate) fn new(settings: &config::Queue) -> Self {
+    /// A client for the queue at `url`.
+    pub(crate) fn new(settings: &config::Sqs, url: &str) -> Self {
         let timeout = settings.timeout;
         let credentials = Credentials::new(
             &settings.access_key_id,
@@ -78,7 +80,7 @@ impl Queue {
             .build();
         Self {
             client: Client::from_conf(configuration),
-            url: settings.url.clone(),
+            url: url.to_owned(),
             timeout,
         }
     }
@@ -174,6 +176,23 @@ impl Queue {
             .collect())
     }
 
+    /// How many receives the queue allows before it moves a message to its dead-letter
+    /// queue, if it has one.
+    pub(crate) async fn most_receives(&self) -> Result<Option<u32>, QueueError> {
+        let answer = self
+            .client
+            .get_queue_attributes()
+            .queue_url(&self.url)
+            .attribute_names(QueueAttributeName::RedrivePolicy)
+            .send()
+            .await
+            .map_err(|error| refused("read the queue's redrive policy", &error))?;
+        let policy = answer
+            .attributes()
+            .and_then(|known| known.get(&QueueAttributeName::RedrivePolicy));
+        Ok(policy.and_then(|policy| most_receives(policy)))
+    }
+
     /// Deletes what was received under `receipt`.
     pub(crate) async fn delete(&self, receipt: &str) -> Result<(), QueueError> {
         self.client
@@ -197,6 +216,15 @@ impl Queue {
             .await
             .map(|_| ())
             .map_err(|error| refused("change a message's visibility", &error))
+    }
+}
+
+/// SQS answers with a number or with a text, depending on who set the policy.
+fn most_receives(policy: &str) -> Option<u32> {
+    let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
+    match policy.get("maxReceiveCount")? {
+        serde_json::Value::String(text) => text.parse().ok(),
+        number => number.as_u64().and_then(|number| number.try_into().ok()),
     }
 }
 
@@ -259,6 +287,13 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_redrive_policy_is_read_in_both_spellings() {
+        assert_eq!(most_receives(r#"{"maxReceiveCount":10}"#), Some(10));
+        assert_eq!(most_receives(r#"{"maxReceiveCount":"4"}"#), Some(4));
+        assert_eq!(most_receives("{}"), None);
+    }
 
     #[test]
     fn visibility_is_rounded_up_to_whole_seconds() {

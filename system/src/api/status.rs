@@ -29,6 +29,9 @@ pub(super) async fn status(
     if let Some(text) = status.text {
         answer["text"] = text.into();
     }
+    if let Some(error) = status.error {
+        answer["error"] = error.into();
+    }
     if let Some(metadata) = status.metadata {
         answer["metadata"] = metadata;
     }

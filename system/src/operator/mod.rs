@@ -6,6 +6,7 @@ mod show;
 use std::io::{self, Write};
 
 use crate::config::{self, OperatorCommand, Resolution};
+use crate::reconciler::{Reconciler, ReconcilerError};
 use crate::store::operator::{Decided, Refusal};
 use crate::store::{Store, StoreError};
 
@@ -15,6 +16,9 @@ pub(crate) enum OperatorError {
     /// The database could not say.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The dead-letter queue could not be reconciled.
+    #[error(transparent)]
+    Reconciler(#[from] ReconcilerError),
     /// Standard output is gone.
     #[error("cannot write the answer")]
     Output(#[from] io::Error),
@@ -44,7 +48,7 @@ fn advice(refusal: Refusal) -> &'static str {
 
 /// Carries out one command.
 pub(crate) async fn run(settings: config::Operator) -> Result<(), OperatorError> {
-    let store = Store::connect(&settings.database, "operator", 1).await?;
+    let store = Store::connect(&settings.database, "operator", 2).await?;
     match settings.command {
         OperatorCommand::List { json } => list(&store, json).await,
         OperatorCommand::Show { subject, json } => show::show(&store, &subject, json).await,
@@ -63,6 +67,10 @@ pub(crate) async fn run(settings: config::Operator) -> Result<(), OperatorError>
             carried_out(&subject, decided)
         }
         OperatorCommand::Replay { subject } => carried_out(&subject, store.replay(&subject).await?),
+        OperatorCommand::Reconcile { reconciler, json } => reconcile(store, reconciler, json).await,
+        OperatorCommand::Status { json } => status(&store, json).await,
+        OperatorCommand::Pause => Ok(store.pause_fleet().await?),
+        OperatorCommand::Resume => Ok(store.resume_fleet().await?),
         OperatorCommand::Outbox { json } => outbox(&store, json).await,
     }
 }
@@ -97,6 +105,53 @@ async fn list(store: &Store, json: bool) -> Result<(), OperatorError> {
             record.last_stage.as_deref().unwrap_or("-"),
         )?;
     }
+    Ok(())
+}
+
+async fn reconcile(
+    store: Store,
+    settings: config::Reconciler,
+    json: bool,
+) -> Result<(), OperatorError> {
+    let reconciler = Reconciler::open(store, settings).await?;
+    let outcome = reconciler.once().await;
+    reconciler.close().await?;
+    let done = outcome?;
+    if json {
+        return print_json(&done);
+    }
+    writeln!(
+        io::stdout(),
+        "{} had ended before, {} failed, {} quarantined, {} can still be committed",
+        done.ended,
+        done.failed,
+        done.quarantined,
+        done.waiting
+    )?;
+    Ok(())
+}
+
+async fn status(store: &Store, json: bool) -> Result<(), OperatorError> {
+    let fleet = store.fleet_status().await?;
+    if json {
+        return print_json(&fleet);
+    }
+    let mut out = io::stdout().lock();
+    write!(out, "{}", fleet.mode)?;
+    if let Some(reason) = &fleet.reason {
+        write!(out, ": {reason}")?;
+    }
+    if let Some(left) = fleet.trial_left {
+        write!(out, ", {left} messages of a trial left")?;
+    }
+    if let Some(since) = fleet.since {
+        write!(out, ", since {since}")?;
+    }
+    writeln!(
+        out,
+        "\n{} workers, {} in hand, {} pending, {} in quarantine",
+        fleet.workers, fleet.in_hand, fleet.pending, fleet.in_quarantine
+    )?;
     Ok(())
 }
 

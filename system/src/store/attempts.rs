@@ -1,7 +1,9 @@
 //! Attempts: one row per receive, written before anything else happens to a message.
 
+use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::dependencies::Dependency;
 use super::{Purpose, Store, StoreError};
 
 /// Which attempt: the n-th of a `MessageId`.
@@ -80,20 +82,20 @@ impl Store {
         .to("record attempts")
     }
 
-    /// Makes the stage that an attempt is about to enter durable.
-    pub(crate) async fn enter_stage(
-        &self,
-        attempt: &AttemptKey,
-        stage: &str,
-    ) -> Result<Step, StoreError> {
+    /// The document was read and the parser is about to run: makes that the attempt's last
+    /// known stage. Also a sign that the document store is well, which costs no write
+    /// while it was well before.
+    pub(crate) async fn enter_processing(&self, attempt: &AttemptKey) -> Result<Step, StoreError> {
         self.limit(async {
             let entered = sqlx::query(
-                "update attempts set stage = $3
+                "with well as (update dependencies set failing = false, last_success_at = clock_timestamp()
+                               where name = $3 and failing)
+                 update attempts set stage = 'processing'
                  where message_id = $1 and number = $2 and state = 'started' and may_act(incarnation)",
             )
             .bind(&attempt.message_id)
             .bind(attempt.number)
-            .bind(stage)
+            .bind(Dependency::DocumentStore.name())
             .execute(&self.pool)
             .await?;
             if entered.rows_affected() == 1 {
@@ -103,6 +105,20 @@ impl Store {
         })
         .await
         .to("record a stage")
+    }
+
+    /// Steps back from an attempt that was not started.
+    pub(crate) async fn step_back(
+        &self,
+        attempt: &AttemptKey,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        self.limit(async {
+            let mut connection = self.pool.acquire().await?;
+            step_back(&mut connection, attempt, reason).await
+        })
+        .await
+        .to("step back from an attempt")
     }
 
     /// Ends an open attempt. One that somebody judged already stays as it was judged.
@@ -142,6 +158,24 @@ impl Store {
         .await?;
         Ok(if open { Step::NotNow } else { Step::Superseded })
     }
+}
+
+/// Steps back inside a transaction that goes on.
+pub(super) async fn step_back(
+    connection: &mut PgConnection,
+    attempt: &AttemptKey,
+    reason: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "update attempts set state = 'stepped_back', reason = $3, ended_at = clock_timestamp()
+         where message_id = $1 and number = $2 and state in ('received', 'started')",
+    )
+    .bind(&attempt.message_id)
+    .bind(attempt.number)
+    .bind(reason)
+    .execute(connection)
+    .await
+    .map(|_| ())
 }
 
 /// `PostgreSQL` holds no NUL in text.

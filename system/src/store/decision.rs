@@ -1,10 +1,15 @@
 //! What a received message is to become: one transaction that holds the job's row, judges
 //! the attempts of dead owners, counts, and starts or steps back.
 
+use std::time::Duration;
+
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::attempts::AttemptKey;
+use super::attempts::{AttemptKey, step_back};
+use super::dependencies::Dependency;
+use super::fleet::SEVERAL_DEATHS;
+use super::judgement::{adopt, judge_others};
 use super::{Purpose, Store, StoreError};
 
 /// What is to be done with a received message.
@@ -28,8 +33,25 @@ pub(crate) enum Decision {
         /// The document's reference.
         document: String,
     },
+    /// The last failure at the limit was a dependency's: probe it before anything is given
+    /// up. The attempt is still only received.
+    ProbeFirst(Dependency),
+    /// Several messages killed workers close together: the fleet is paused until every
+    /// dependency was probed.
+    Pause,
     /// The message names a job that does not exist.
     UnknownJob,
+}
+
+/// The limits that decisions respect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Failed attempts before a job is given up.
+    pub(crate) attempt_limit: u32,
+    /// How many different jobs must die close together to be suspicious.
+    pub(crate) deaths: u32,
+    /// How close together.
+    pub(crate) death_window: Duration,
 }
 
 /// What the decision depends on.
@@ -39,6 +61,9 @@ struct Situation<'a> {
     others_alive: bool,
     failures: i64,
     last_failure: Option<&'a str>,
+    last_dependency: Option<Dependency>,
+    probed: bool,
+    several_deaths: bool,
     limit: u32,
 }
 
@@ -55,7 +80,13 @@ impl Situation<'_> {
             let label = "outcome unknown";
             return Decision::HandOver { label, document };
         }
+        if self.several_deaths {
+            return Decision::Pause;
+        }
         if self.failures >= i64::from(self.limit) {
+            if let (Some(dependency), false) = (self.last_dependency, self.probed) {
+                return Decision::ProbeFirst(dependency);
+            }
             let label = match self.last_failure {
                 Some("timed out") => "timed out",
                 _ => "attempt limit",
@@ -69,42 +100,6 @@ impl Situation<'_> {
     }
 }
 
-/// What is known of an attempt whose owner is dead.
-struct Death {
-    /// It had announced its outside write, and no answer is recorded.
-    intent: bool,
-    /// Its owner had been asked to stop.
-    stop_requested: bool,
-    /// How many attempts its owner had in hand.
-    in_hand: i32,
-}
-
-impl Death {
-    /// The attempt's state, whether it counts, and why.
-    fn ending(&self) -> (&'static str, bool, &'static str) {
-        let attributed = self.in_hand <= 1 && !self.stop_requested;
-        if self.intent {
-            let reason = "its owner died between the outside request and its answer";
-            return ("outcome_unknown", attributed, reason);
-        }
-        if self.stop_requested {
-            return ("stopped", false, "its owner was asked to stop");
-        }
-        if attributed {
-            return (
-                "died",
-                true,
-                "its owner died with this message alone in hand",
-            );
-        }
-        (
-            "unattributed",
-            false,
-            "its owner died with several messages in hand",
-        )
-    }
-}
-
 #[derive(sqlx::FromRow)]
 struct JobRow {
     state: String,
@@ -112,28 +107,20 @@ struct JobRow {
     series: i32,
 }
 
-#[derive(sqlx::FromRow)]
-struct OpenAttempt {
-    message_id: String,
-    number: i32,
-    incarnation: Uuid,
-    intent: bool,
-    stop_requested: bool,
-    dead: bool,
-}
-
 impl Store {
-    /// Decides what `attempt` of `job` becomes, and makes that durable.
+    /// Decides what `attempt` of `job` becomes, and makes that durable. `probed` says that
+    /// the dependency that failed last was found well.
     pub(crate) async fn decide(
         &self,
         attempt: &AttemptKey,
         job: Uuid,
         judge: Uuid,
-        limit: u32,
+        rules: Rules,
+        probed: bool,
     ) -> Result<Decision, StoreError> {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
-            let decision = decide(&mut transaction, attempt, job, judge, limit).await?;
+            let decision = decide(&mut transaction, attempt, job, judge, rules, probed).await?;
             transaction.commit().await?;
             Ok(decision)
         })
@@ -147,7 +134,8 @@ async fn decide(
     attempt: &AttemptKey,
     job: Uuid,
     judge: Uuid,
-    limit: u32,
+    rules: Rules,
+    probed: bool,
 ) -> Result<Decision, sqlx::Error> {
     let row: Option<JobRow> =
         sqlx::query_as("select state, document, series from jobs where id = $1 for no key update")
@@ -162,117 +150,37 @@ async fn decide(
     else {
         return Ok(Decision::UnknownJob);
     };
-    // Also attempts of this message whose owner died before it could decode it.
-    sqlx::query(
-        "update attempts set job_id = $2, series = $3 where message_id = $1 and job_id is null",
-    )
-    .bind(&attempt.message_id)
-    .bind(job)
-    .bind(series)
-    .execute(&mut *connection)
-    .await?;
-    let others_alive = judge_others(connection, attempt, job, judge).await?;
+    adopt(connection, &attempt.message_id, job, series).await?;
+    let judged = judge_others(connection, Some(attempt), job, judge).await?;
     let write: Option<String> =
         sqlx::query_scalar("select state from outside_writes where job_id = $1")
             .bind(job)
             .fetch_optional(&mut *connection)
             .await?;
-    let (failures, last_failure): (i64, Option<String>) = sqlx::query_as(
-        "select count(*), (array_agg(reason order by ended_at desc))[1]
+    let (failures, last_failure, last_dependency): (i64, Option<String>, Option<String>) =
+        sqlx::query_as(
+            "select count(*), (array_agg(reason order by ended_at desc))[1],
+                (array_agg(dependency order by ended_at desc))[1]
          from attempts where job_id = $1 and series = $2 and counted",
-    )
-    .bind(job)
-    .bind(series)
-    .fetch_one(&mut *connection)
-    .await?;
+        )
+        .bind(job)
+        .bind(series)
+        .fetch_one(&mut *connection)
+        .await?;
     let situation = Situation {
         state: &state,
         write: write.as_deref(),
-        others_alive,
+        others_alive: judged.others_alive,
         failures,
         last_failure: last_failure.as_deref(),
-        limit,
+        last_dependency: last_dependency.as_deref().and_then(Dependency::named),
+        probed,
+        several_deaths: judged.charged && several_deaths(connection, rules).await?,
+        limit: rules.attempt_limit,
     };
     let decision = situation.decide(document);
     settle(connection, attempt, &decision).await?;
     Ok(decision)
-}
-
-/// Ends the job's open attempts of dead owners; says whether a living owner is left.
-async fn judge_others(
-    connection: &mut PgConnection,
-    attempt: &AttemptKey,
-    job: Uuid,
-    judge: Uuid,
-) -> Result<bool, sqlx::Error> {
-    let open: Vec<OpenAttempt> = sqlx::query_as(
-        "select a.message_id, a.number, a.incarnation, i.stop_requested_at is not null as stop_requested,
-                exists (select 1 from outside_writes w where w.job_id = a.job_id and w.state = 'intended'
-                        and w.message_id = a.message_id and w.number = a.number) as intent,
-                is_dead(a.incarnation, $4) as dead
-         from attempts a join incarnations i on i.id = a.incarnation
-         where a.job_id = $3 and a.state in ('received', 'started')
-           and not (a.message_id = $1 and a.number = $2)
-         order by a.received_at for update of a",
-    )
-    .bind(&attempt.message_id)
-    .bind(attempt.number)
-    .bind(job)
-    .bind(judge)
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut alive = false;
-    for other in open {
-        if !other.dead {
-            alive = true;
-            continue;
-        }
-        let in_hand = judge_dead(connection, other.incarnation).await?;
-        let death = Death {
-            intent: other.intent && write_is_unknown(connection, job).await?,
-            stop_requested: other.stop_requested,
-            in_hand,
-        };
-        let (state, counted, reason) = death.ending();
-        sqlx::query(
-            "update attempts set state = $3, counted = $4, reason = $5, ended_at = clock_timestamp()
-             where message_id = $1 and number = $2",
-        )
-        .bind(&other.message_id)
-        .bind(other.number)
-        .bind(state)
-        .bind(counted)
-        .bind(reason)
-        .execute(&mut *connection)
-        .await?;
-    }
-    Ok(alive)
-}
-
-/// Settles an intent without an answer, unless its answer arrived this very moment.
-async fn write_is_unknown(connection: &mut PgConnection, job: Uuid) -> Result<bool, sqlx::Error> {
-    let settled = sqlx::query(
-        "update outside_writes set state = 'unknown', answer = 'none: its owner died'
-         where job_id = $1 and state = 'intended'",
-    )
-    .bind(job)
-    .execute(connection)
-    .await?;
-    Ok(settled.rows_affected() > 0)
-}
-
-/// Records the judgement once, with what was in hand at that moment: the owner's other
-/// attempts are ended later, one by one, and must all see the same number.
-async fn judge_dead(connection: &mut PgConnection, owner: Uuid) -> Result<i32, sqlx::Error> {
-    sqlx::query_scalar(
-        "update incarnations i set judged_dead_at = coalesce(judged_dead_at, clock_timestamp()),
-             in_hand_at_death = coalesce(in_hand_at_death, (select count(*)::integer from attempts
-                 where incarnation = i.id and state in ('received', 'started')))
-         where id = $1 returning in_hand_at_death",
-    )
-    .bind(owner)
-    .fetch_one(connection)
-    .await
 }
 
 /// Starts the attempt, or steps back from it.
@@ -296,18 +204,33 @@ async fn settle(
         Decision::Duplicate => "duplicate",
         Decision::OwnerAlive => "owner alive",
         Decision::HandOver { .. } => "hand-over",
-        Decision::UnknownJob => return Ok(()),
+        Decision::Pause => {
+            sqlx::query(
+                "update fleet set paused_reason = $1, paused_at = clock_timestamp()
+                 where paused_reason is null",
+            )
+            .bind(SEVERAL_DEATHS)
+            .execute(&mut *connection)
+            .await?;
+            "pause"
+        }
+        Decision::UnknownJob | Decision::ProbeFirst(_) => return Ok(()),
     };
-    sqlx::query(
-        "update attempts set state = 'stepped_back', reason = $3, ended_at = clock_timestamp()
-         where message_id = $1 and number = $2 and state in ('received', 'started')",
+    step_back(connection, attempt, reason).await
+}
+
+/// Whether several different jobs killed their workers close together. Deaths that were
+/// probed already do not count again.
+async fn several_deaths(connection: &mut PgConnection, rules: Rules) -> Result<bool, sqlx::Error> {
+    let jobs: i64 = sqlx::query_scalar(
+        "select count(distinct job_id) from attempts, fleet
+         where state = 'died' and counted and ended_at > deaths_since
+           and ended_at > clock_timestamp() - make_interval(secs => $1)",
     )
-    .bind(&attempt.message_id)
-    .bind(attempt.number)
-    .bind(reason)
-    .execute(connection)
+    .bind(rules.death_window.as_secs_f64())
+    .fetch_one(connection)
     .await?;
-    Ok(())
+    Ok(jobs >= i64::from(rules.deaths))
 }
 
 #[cfg(test)]
@@ -321,6 +244,9 @@ mod tests {
             others_alive: false,
             failures: 0,
             last_failure: None,
+            last_dependency: None,
+            probed: false,
+            several_deaths: false,
             limit: 3,
         }
     }
@@ -404,6 +330,31 @@ mod tests {
     }
 
     #[test]
+    fn a_dependency_that_failed_last_is_probed_before_the_hand_over() {
+        let spent = Situation {
+            failures: 3,
+            last_dependency: Some(Dependency::Outside),
+            ..situation()
+        };
+        assert_eq!(decide(&spent), Decision::ProbeFirst(Dependency::Outside));
+        let probed = Situation {
+            probed: true,
+            ..spent
+        };
+        assert_eq!(decide(&probed), hand_over("attempt limit"));
+    }
+
+    #[test]
+    fn several_deaths_pause_before_anybody_is_given_up() {
+        let suspicious = Situation {
+            failures: 3,
+            several_deaths: true,
+            ..situation()
+        };
+        assert_eq!(decide(&suspicious), Decision::Pause);
+    }
+
+    #[test]
     fn an_unknown_outcome_is_handed_over_whatever_the_count() {
         for failures in [0, 3] {
             for write in ["intended", "unknown"] {
@@ -433,46 +384,5 @@ mod tests {
             }),
             start(false)
         );
-    }
-
-    #[test]
-    fn a_death_is_charged_only_to_a_message_alone_in_hand() {
-        let death = Death {
-            intent: false,
-            stop_requested: false,
-            in_hand: 1,
-        };
-        assert_eq!(death.ending().0, "died");
-        assert!(death.ending().1);
-        let several = Death {
-            in_hand: 2,
-            ..death
-        };
-        assert_eq!(several.ending().0, "unattributed");
-        assert!(!several.ending().1);
-    }
-
-    #[test]
-    fn a_requested_stop_is_charged_to_nobody() {
-        let stopped = Death {
-            intent: false,
-            stop_requested: true,
-            in_hand: 1,
-        };
-        assert_eq!((stopped.ending().0, stopped.ending().1), ("stopped", false));
-    }
-
-    #[test]
-    fn an_intent_without_an_answer_is_an_unknown_outcome_in_every_death() {
-        for stop_requested in [false, true] {
-            for in_hand in [1, 5] {
-                let death = Death {
-                    intent: true,
-                    stop_requested,
-                    in_hand,
-                };
-                assert_eq!(death.ending().0, "outcome_unknown");
-            }
-        }
     }
 }

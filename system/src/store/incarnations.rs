@@ -30,19 +30,25 @@ pub(crate) enum Beat {
 }
 
 impl Store {
-    /// Begins an incarnation whose signs of life hold for `lease` each.
-    pub(crate) async fn open_session(&self, lease: Duration) -> Result<Session, StoreError> {
+    /// Begins an incarnation whose signs of life hold for `lease` each. Should it die with
+    /// several messages in hand, the fleet goes on trial for `trial_length` messages.
+    pub(crate) async fn open_session(
+        &self,
+        lease: Duration,
+        trial_length: u32,
+    ) -> Result<Session, StoreError> {
         let incarnation = Uuid::now_v7();
         self.limit(async {
             let mut connection = self.options.connect().await?;
             let number: i32 = sqlx::query_scalar(
-                "insert into incarnations (id, host, pid, lease, lease_until)
-                 values ($1, $2, $3, $4, clock_timestamp() + $4) returning number",
+                "insert into incarnations (id, host, pid, lease, lease_until, trial_length)
+                 values ($1, $2, $3, $4, clock_timestamp() + $4, $5) returning number",
             )
             .bind(incarnation)
             .bind(std::env::var("HOSTNAME").unwrap_or_default())
             .bind(std::process::id().cast_signed())
             .bind(interval(lease))
+            .bind(trial_length.cast_signed())
             .fetch_one(&mut connection)
             .await?;
             lock(&mut connection, number).await?;
@@ -154,9 +160,11 @@ async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, 
     .await?;
     if judged {
         sqlx::query(
-            "update attempts set counted = false, state = 'unattributed',
+            "update attempts set counted = false,
+                 state = case state when 'died' then 'unattributed' else state end,
                  reason = 'the charge was reversed: its owner reported back'
-             where incarnation = $1 and state = 'died'",
+             where incarnation = $1
+               and (state = 'died' or (state = 'outcome_unknown' and reason <> 'outcome unknown'))",
         )
         .bind(incarnation)
         .execute(&mut *transaction)

@@ -1,9 +1,10 @@
 //! Submission and state of jobs.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Purpose, Store, StoreError};
+use crate::message;
 
 /// What became of a submission.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) struct Status {
     pub(crate) state: String,
     pub(crate) label: Option<String>,
     pub(crate) text: Option<String>,
+    /// Why it failed.
+    pub(crate) error: Option<String>,
     pub(crate) metadata: Option<Value>,
 }
 
@@ -61,7 +64,7 @@ impl Store {
             }
             sqlx::query("insert into outbox (job_id, body) values ($1, $2)")
                 .bind(job)
-                .bind(message_body(job))
+                .bind(message::body(job))
                 .execute(&mut *transaction)
                 .await?;
             transaction.commit().await?;
@@ -90,8 +93,10 @@ impl Store {
     pub(crate) async fn status(&self, job: Uuid) -> Result<Option<Status>, StoreError> {
         self.limit(async {
             sqlx::query_as(
-                "select j.state, j.label, r.text, j.metadata
-                 from jobs j left join results r on r.job_id = j.id where j.id = $1",
+                "select j.state, j.label, r.text, f.summary as error, j.metadata
+                 from jobs j left join results r on r.job_id = j.id
+                 left join failures f on f.job_id = j.id and f.series = j.series
+                 where j.id = $1",
             )
             .bind(job)
             .fetch_optional(&self.pool)
@@ -100,9 +105,4 @@ impl Store {
         .await
         .to("read the job")
     }
-}
-
-/// What the queue carries: the job's id and nothing else.
-pub(super) fn message_body(job: Uuid) -> String {
-    json!({ "job_id": job }).to_string()
 }

@@ -4,12 +4,16 @@
 pub(crate) mod attempts;
 pub(crate) mod commit;
 pub(crate) mod decision;
+pub(crate) mod dependencies;
+pub(crate) mod fleet;
 pub(crate) mod incarnations;
 pub(crate) mod jobs;
+mod judgement;
 pub(crate) mod operator;
 pub(crate) mod outbox;
 pub(crate) mod outside;
 pub(crate) mod quarantine;
+pub(crate) mod reconciliation;
 
 use std::str::FromStr;
 use std::time::Duration;

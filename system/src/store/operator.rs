@@ -5,8 +5,8 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::jobs::message_body;
 use super::{Purpose, Store, StoreError};
+use crate::message;
 
 /// A quarantine record without its bytes.
 #[derive(serde::Serialize, sqlx::FromRow)]
@@ -256,7 +256,7 @@ impl Store {
             .await?;
             sqlx::query("insert into outbox (job_id, body) values ($1, $2)")
                 .bind(job)
-                .bind(message_body(job))
+                .bind(message::body(job))
                 .execute(&mut *transaction)
                 .await?;
             remember(&mut transaction, Some(job), "replay", "").await?;

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::attempts::{AttemptKey, Step, without_nul};
+use super::dependencies::{Dependency, worked};
 use super::{Purpose, Store, StoreError};
 
 /// What is known of a write once its request is over.
@@ -100,6 +101,7 @@ impl Store {
                 return self.why_refused(attempt).await;
             }
             if known == Known::Performed {
+                worked(&mut transaction, Dependency::Outside).await?;
                 sqlx::query(
                     "update attempts set stage = 'outside-performed' where message_id = $1 and number = $2",
                 )

@@ -1,9 +1,24 @@
 //! Quarantine: what the workers gave up, with all that a person needs to decide.
 
+use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::attempts::{AttemptKey, Ending, without_nul};
+use super::attempts::{AttemptKey, without_nul};
+use super::fleet::stop;
 use super::{Purpose, Store, StoreError};
+use crate::config;
+
+/// The brake says nothing before it has seen this many.
+const LEAST_SEEN: i64 = 10;
+
+/// What became of a hand-over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// The record is durable, by us or by somebody before us.
+    Durably,
+    /// It would have made things worse: the fleet is stopped, and nothing was given up.
+    Stopped,
+}
 
 /// What is put into quarantine.
 pub(crate) struct HandOver<'a> {
@@ -24,20 +39,33 @@ impl Store {
         &self,
         job: Uuid,
         hand_over: &HandOver<'_>,
-    ) -> Result<(), StoreError> {
+        limits: config::Quarantine,
+    ) -> Result<Kept, StoreError> {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             let series: Option<i32> = sqlx::query_scalar(
-                "update jobs set state = 'quarantined', label = $2, ended_at = clock_timestamp()
-                 where id = $1 and state = 'pending' returning series",
+                "select series from jobs where id = $1 and state = 'pending' for no key update",
             )
             .bind(job)
-            .bind(hand_over.label)
             .fetch_optional(&mut *transaction)
             .await?;
             let Some(series) = series else {
-                return transaction.rollback().await;
+                transaction.rollback().await?;
+                return Ok(Kept::Durably);
             };
+            if let Some(reason) = reason_to_stop(&mut transaction, hand_over.label, limits).await? {
+                stop(&mut transaction, reason).await?;
+                transaction.commit().await?;
+                return Ok(Kept::Stopped);
+            }
+            sqlx::query(
+                "update jobs set state = 'quarantined', label = $2, ended_at = clock_timestamp()
+                 where id = $1",
+            )
+            .bind(job)
+            .bind(hand_over.label)
+            .execute(&mut *transaction)
+            .await?;
             sqlx::query(
                 "insert into quarantine (message_id, label, job_id, series, body, content, media_type,
                      diagnostics, counted, last_stage, attempts)
@@ -58,41 +86,48 @@ impl Store {
             .bind(without_nul(hand_over.diagnostics))
             .execute(&mut *transaction)
             .await?;
-            transaction.commit().await
+            transaction.commit().await?;
+            Ok(Kept::Durably)
         })
         .await
         .to("put a job into quarantine")
     }
 
-    /// Puts a message into quarantine that names no job of ours. Its only attempt ends
-    /// with it.
+    /// Puts a message into quarantine that names no job of ours; the attempt that met it
+    /// ends with it.
     pub(crate) async fn quarantine_message(
         &self,
-        attempt: &AttemptKey,
-        ending: &Ending,
+        attempt: Option<&AttemptKey>,
         hand_over: &HandOver<'_>,
-    ) -> Result<(), StoreError> {
+        limits: config::Quarantine,
+    ) -> Result<Kept, StoreError> {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
-            sqlx::query(
-                "update attempts set state = $3, counted = $4, reason = $5, diagnostics = $6,
-                     ended_at = clock_timestamp()
-                 where message_id = $1 and number = $2 and state = 'received'",
-            )
-            .bind(&attempt.message_id)
-            .bind(attempt.number)
-            .bind(ending.state)
-            .bind(ending.counted)
-            .bind(ending.reason)
-            .bind(without_nul(&ending.diagnostics))
-            .execute(&mut *transaction)
-            .await?;
+            if let Some(reason) = reason_to_stop(&mut transaction, hand_over.label, limits).await? {
+                stop(&mut transaction, reason).await?;
+                transaction.commit().await?;
+                return Ok(Kept::Stopped);
+            }
+            if let Some(attempt) = attempt {
+                sqlx::query(
+                    "update attempts set state = 'failed', counted = true, reason = $3, diagnostics = $4,
+                         ended_at = clock_timestamp()
+                     where message_id = $1 and number = $2 and state = 'received'",
+                )
+                .bind(&attempt.message_id)
+                .bind(attempt.number)
+                .bind(hand_over.label)
+                .bind(without_nul(hand_over.diagnostics))
+                .execute(&mut *transaction)
+                .await?;
+            }
             sqlx::query(
                 "insert into quarantine (message_id, label, body, content, diagnostics, counted, last_stage, attempts)
                  select $1, $2, $3, $3, $4,
                      (select count(*) from attempts where message_id = $1 and counted),
                      'attempt-recorded',
-                     (select jsonb_agg(to_jsonb(a) - 'delivery' order by number) from attempts a where message_id = $1)
+                     coalesce((select jsonb_agg(to_jsonb(a) - 'delivery' order by number)
+                               from attempts a where message_id = $1), '[]')
                  on conflict do nothing",
             )
             .bind(hand_over.message_id)
@@ -101,9 +136,128 @@ impl Store {
             .bind(without_nul(hand_over.diagnostics))
             .execute(&mut *transaction)
             .await?;
-            transaction.commit().await
+            transaction.commit().await?;
+            Ok(Kept::Durably)
         })
         .await
         .to("put a message into quarantine")
+    }
+}
+
+/// Whether one more record would make things worse. Holds the fleet's row, so that hand-overs
+/// come one after the other and none slips past a limit.
+async fn reason_to_stop(
+    connection: &mut PgConnection,
+    label: &str,
+    limits: config::Quarantine,
+) -> Result<Option<&'static str>, sqlx::Error> {
+    let stopped: bool =
+        sqlx::query_scalar("select stopped_reason is not null from fleet for update")
+            .fetch_one(&mut *connection)
+            .await?;
+    if stopped {
+        return Ok(Some("stopped"));
+    }
+    let (open, seen, spoiled): (i64, i64, i64) = sqlx::query_as(
+        "select (select count(*) from quarantine
+                 where resolution is distinct from 'done' and replayed_at is null),
+                count(*),
+                count(*) filter (where state = 'quarantined' and label in ('attempt limit', 'timed out'))
+         from (select j.state, j.label from jobs j, fleet f
+               where j.ended_at > f.brake_since order by j.ended_at desc limit 50) recent",
+    )
+    .fetch_one(connection)
+    .await?;
+    let recent = Recent {
+        open,
+        seen,
+        spoiled,
+    };
+    Ok(recent.reason_to_stop(label, limits))
+}
+
+/// What the fleet gave up recently.
+struct Recent {
+    /// Records that nobody settled yet.
+    open: i64,
+    /// Jobs among the last ones that ended.
+    seen: i64,
+    /// Of those, how many ended at the limit or timed out.
+    spoiled: i64,
+}
+
+impl Recent {
+    /// Whether one more record under `label` would lose something or condemn the healthy.
+    fn reason_to_stop(&self, label: &str, limits: config::Quarantine) -> Option<&'static str> {
+        if self.open >= i64::from(limits.quarantine_capacity) {
+            return Some("quarantine full");
+        }
+        let share = i64::from(limits.quarantine_share);
+        let braked = matches!(label, "attempt limit" | "timed out");
+        if braked && self.seen >= LEAST_SEEN && self.spoiled * 100 > share * self.seen {
+            return Some("too large a share quarantined");
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: config::Quarantine = config::Quarantine {
+        quarantine_capacity: 100,
+        quarantine_share: 20,
+    };
+
+    fn recent(open: i64, seen: i64, spoiled: i64) -> Recent {
+        Recent {
+            open,
+            seen,
+            spoiled,
+        }
+    }
+
+    #[test]
+    fn a_full_quarantine_stops_whatever_the_label() {
+        for label in ["attempt limit", "outcome unknown", "undecodable"] {
+            let reason = recent(100, 0, 0).reason_to_stop(label, LIMITS);
+            assert_eq!(reason, Some("quarantine full"));
+        }
+    }
+
+    #[test]
+    fn the_brake_needs_ten_seen_and_more_than_the_share() {
+        assert_eq!(
+            recent(9, 9, 9).reason_to_stop("attempt limit", LIMITS),
+            None
+        );
+        assert_eq!(
+            recent(2, 10, 2).reason_to_stop("attempt limit", LIMITS),
+            None
+        );
+        assert!(
+            recent(3, 10, 3)
+                .reason_to_stop("timed out", LIMITS)
+                .is_some()
+        );
+        assert!(
+            recent(10, 10, 10)
+                .reason_to_stop("attempt limit", LIMITS)
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn unknown_outcomes_are_not_braked_and_a_share_of_100_is_off() {
+        assert_eq!(
+            recent(9, 50, 50).reason_to_stop("outcome unknown", LIMITS),
+            None
+        );
+        let off = config::Quarantine {
+            quarantine_share: 100,
+            ..LIMITS
+        };
+        assert_eq!(recent(9, 50, 50).reason_to_stop("attempt limit", off), None);
     }
 }

@@ -2,28 +2,21 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::Worker;
 use super::visibility::Extension;
 use super::working::Work;
-use crate::documents::DocumentError;
+use crate::message;
+use crate::quarantine::{HandedOver, Quarantine};
 use crate::queue::Delivery;
 use crate::store::StoreError;
-use crate::store::attempts::{AttemptKey, Ending};
-use crate::store::decision::Decision;
-use crate::store::quarantine::HandOver;
+use crate::store::attempts::AttemptKey;
+use crate::store::decision::{Decision, Rules};
 
 /// The longest back-off between two attempts.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
-
-/// What the queue carries.
-#[derive(Deserialize)]
-struct Body {
-    job_id: Uuid,
-}
 
 /// What is to be done with a receipt once its message was dealt with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,114 +56,105 @@ impl Worker {
         attempt: &AttemptKey,
         deadline: Instant,
     ) -> Result<Receipt, StoreError> {
-        let job = match serde_json::from_str::<Body>(&delivery.body) {
-            Ok(body) => body.job_id,
+        let job = match message::job(&delivery.body) {
+            Ok(job) => job,
             Err(error) => {
-                return self
-                    .set_aside(delivery, attempt, "undecodable", &error.to_string())
-                    .await;
+                let why = error.to_string();
+                let kept = self
+                    .quarantine()
+                    .set_aside(delivery, Some(attempt), "undecodable", &why)
+                    .await?;
+                return Ok(self.after(kept, attempt));
             }
         };
-        let judge = self.keeper.incarnation;
-        let limit = self.settings.attempt_limit;
-        let decision = self
-            .store
-            .insist(|| self.store.decide(attempt, job, judge, limit))
-            .await?;
-        tracing::info!(%job, message = attempt.message_id, number = attempt.number, ?decision);
-        match decision {
-            Decision::Start {
-                document,
-                performed,
-            } => {
-                let work = Work {
-                    job,
-                    attempt,
-                    document: &document,
+        let mut probed = false;
+        loop {
+            let decision = self.decide(attempt, job, probed).await?;
+            tracing::info!(%job, message_id = attempt.message_id, number = attempt.number, ?decision);
+            return match decision {
+                Decision::Start {
+                    document,
                     performed,
-                    deadline,
-                };
-                self.work(&work).await
-            }
-            Decision::Duplicate => Ok(Receipt::Delete),
-            Decision::OwnerAlive => Ok(Receipt::LeaveAlone),
-            Decision::HandOver { label, document } => {
-                self.hand_over(delivery, attempt, job, label, &document)
-                    .await
-            }
-            Decision::UnknownJob => {
-                self.set_aside(delivery, attempt, "unknown job", "no job has this id")
-                    .await
-            }
+                } => {
+                    let work = Work {
+                        job,
+                        attempt,
+                        document: &document,
+                        performed,
+                        deadline,
+                    };
+                    let receipt = self.work(&work).await?;
+                    self.ended_without_crash().await?;
+                    Ok(receipt)
+                }
+                Decision::Duplicate => Ok(Receipt::Delete),
+                Decision::OwnerAlive => Ok(Receipt::LeaveAlone),
+                Decision::Pause => Ok(Receipt::Release(Duration::ZERO)),
+                Decision::HandOver { label, document } => {
+                    let kept = self
+                        .quarantine()
+                        .hand_over(delivery, job, label, &document)
+                        .await?;
+                    self.ended_without_crash().await?;
+                    Ok(self.after(kept, attempt))
+                }
+                Decision::UnknownJob => {
+                    let why = "no job has this id";
+                    let kept = self
+                        .quarantine()
+                        .set_aside(delivery, Some(attempt), "unknown job", why)
+                        .await?;
+                    Ok(self.after(kept, attempt))
+                }
+                Decision::ProbeFirst(dependency) => {
+                    if self.probes.is_well(dependency).await {
+                        probed = true;
+                        continue;
+                    }
+                    self.store
+                        .insist(|| self.store.declare_outage(dependency))
+                        .await?;
+                    self.store
+                        .insist(|| self.store.step_back(attempt, "outage"))
+                        .await?;
+                    Ok(Receipt::Release(Duration::ZERO))
+                }
+            };
         }
     }
 
-    /// Puts a message that names no job of ours into quarantine.
-    async fn set_aside(
+    async fn decide(
         &self,
-        delivery: &Delivery,
-        attempt: &AttemptKey,
-        label: &'static str,
-        why: &str,
-    ) -> Result<Receipt, StoreError> {
-        let ending = Ending {
-            state: "failed",
-            counted: true,
-            reason: label,
-            diagnostics: why.to_owned(),
-        };
-        let record = HandOver {
-            message_id: &attempt.message_id,
-            label,
-            body: delivery.body.as_bytes(),
-            content: delivery.body.as_bytes(),
-            media_type: None,
-            diagnostics: why,
-        };
-        self.store
-            .insist(|| self.store.quarantine_message(attempt, &ending, &record))
-            .await?;
-        Ok(Receipt::Delete)
-    }
-
-    /// Puts a job into quarantine with the document as the store holds it. While the store
-    /// is not well the hand-over waits for a later receive: content is never cut.
-    async fn hand_over(
-        &self,
-        delivery: &Delivery,
         attempt: &AttemptKey,
         job: Uuid,
-        label: &'static str,
-        document: &str,
-    ) -> Result<Receipt, StoreError> {
-        let read = self.documents.read(document).await;
-        let mut record = HandOver {
-            message_id: &attempt.message_id,
-            label,
-            body: delivery.body.as_bytes(),
-            content: delivery.body.as_bytes(),
-            media_type: None,
-            diagnostics: "",
+        probed: bool,
+    ) -> Result<Decision, StoreError> {
+        let judge = self.keeper.incarnation;
+        let rules = Rules {
+            attempt_limit: self.settings.attempt_limit,
+            deaths: self.settings.outage_after,
+            death_window: self.settings.death_window,
         };
-        let why_not;
-        match &read {
-            Ok(document) => {
-                record.content = &document.content;
-                record.media_type = Some(&document.media_type);
-            }
-            Err(error @ DocumentError::Unwell(_)) => {
-                tracing::warn!(%job, "the hand-over waits: {error}");
-                return Ok(Receipt::Release(self.backoff(attempt)));
-            }
-            Err(error @ DocumentError::Refused(_)) => {
-                why_not = error.to_string();
-                record.diagnostics = &why_not;
-            }
-        }
         self.store
-            .insist(|| self.store.quarantine_job(job, &record))
-            .await?;
-        Ok(Receipt::Delete)
+            .insist(|| self.store.decide(attempt, job, judge, rules, probed))
+            .await
+    }
+
+    fn quarantine(&self) -> Quarantine<'_> {
+        Quarantine {
+            store: &self.store,
+            documents: &self.documents,
+            limits: self.settings.quarantine,
+        }
+    }
+
+    /// What a receipt is worth after a hand-over: only a durable record lets it go.
+    fn after(&self, kept: HandedOver, attempt: &AttemptKey) -> Receipt {
+        match kept {
+            HandedOver::Done => Receipt::Delete,
+            HandedOver::Waits => Receipt::Release(self.backoff(attempt)),
+            HandedOver::Stopped => Receipt::Release(Duration::ZERO),
+        }
     }
 
     /// Doubles with every attempt of the message, up to a quarter of an hour.
@@ -190,31 +174,7 @@ impl Worker {
             Receipt::LeaveAlone => Ok(()),
         };
         if let Err(error) = settled {
-            tracing::warn!(message = delivery.message_id, "{error}");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_object_with_a_job_id_is_decoded() {
-        let good = r#"{"job_id":"0190b5b0-0000-7000-8000-000000000001","more":[1]}"#;
-        assert!(serde_json::from_str::<Body>(good).is_ok());
-        let deep = "[".repeat(100_000);
-        let bad = [
-            "",
-            " \n",
-            "hello",
-            "[]",
-            r#"{"job_id":7}"#,
-            r#"{"job_id":"\ud800"}"#,
-            &deep,
-        ];
-        for body in bad {
-            assert!(serde_json::from_str::<Body>(body).is_err());
+            tracing::warn!(message_id = delivery.message_id, "{error}");
         }
     }
 }

@@ -8,12 +8,12 @@
 //!                                        └─► hand over ─► quarantine ─► delete
 //! ```
 //!
-//! `receiving` takes messages and gives them to tasks, `handling` carries one message
+//! `admission` says how many may be taken, `receiving` takes messages and gives them to tasks, `handling` carries one message
 //! through the picture above, `working` is the line at its top.
 
+mod admission;
 mod handling;
 mod receiving;
-mod session;
 mod visibility;
 mod working;
 
@@ -24,11 +24,13 @@ use tokio_util::sync::CancellationToken;
 use crate::checkpoint::Checkpoint;
 use crate::documents::DocumentStore;
 use crate::outside::Outside;
+use crate::probe::Probes;
 use crate::queue::Queue;
+use crate::session::Keeper;
 use crate::store::{Store, StoreError};
 use crate::{config, shutdown};
 
-use session::Keeper;
+use admission::Hands;
 
 /// Why a worker ended.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +57,9 @@ struct Worker {
     documents: DocumentStore,
     outside: Outside,
     checkpoint: Checkpoint,
+    probes: Probes,
     keeper: Keeper,
+    hands: Hands,
     /// Cancelled at the end of the grace: what can be given back is given back.
     grace_over: CancellationToken,
 }
@@ -69,6 +73,14 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         &settings.outside_url,
         settings.outside_timeout,
         &settings.outside_not_performed,
+        &settings.outside_idempotency_header,
+    )
+    .map_err(WorkerError::Setting)?;
+    let probes = Probes::new(
+        &settings.document_store_url,
+        &settings.outside_url,
+        &settings.probe_path,
+        settings.probe_timeout,
     )
     .map_err(WorkerError::Setting)?;
     let checkpoint =
@@ -79,18 +91,42 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         settings.concurrency.saturating_add(1),
     )
     .await?;
-    let session = store.open_session(settings.lease).await?;
+    let session = store
+        .open_session(settings.lease, settings.trial_length)
+        .await?;
     let keeper = Keeper::start(session, settings.lease);
+    let queue = Queue::new(&settings.sqs, &settings.queue_url);
+    tokio::spawn(preflight(
+        queue.clone(),
+        settings.attempt_limit,
+        settings.expected_setbacks,
+    ));
     tracing::info!(incarnation = %keeper.incarnation, "receiving");
     let worker = Arc::new(Worker {
-        queue: Queue::new(&settings.queue),
+        queue,
         store,
         documents,
         outside,
         checkpoint,
+        probes,
         keeper,
+        hands: Hands::default(),
         grace_over: CancellationToken::new(),
         settings,
     });
     receiving::run(worker, requested).await
+}
+
+/// Warns of a redrive policy that gives messages up before the attempt limit does:
+/// receives are counted there, and not every receive is a failure.
+async fn preflight(queue: Queue, limit: u32, setbacks: u32) {
+    let needed = limit.saturating_add(1).saturating_add(setbacks);
+    match queue.most_receives().await {
+        Ok(Some(allowed)) if allowed < needed => tracing::warn!(
+            "maxReceiveCount is {allowed}, but {limit} attempts, their hand-over and {setbacks} \
+             setbacks need {needed}: messages may reach the dead-letter queue although nothing failed"
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::warn!("{error}"),
+    }
 }

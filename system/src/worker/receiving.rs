@@ -17,7 +17,8 @@ use crate::store::attempts::{AttemptKey, Received};
 const PAUSE: Duration = Duration::from_secs(1);
 
 type Tasks = JoinSet<Result<(), StoreError>>;
-type Receiving = Pin<Box<dyn Future<Output = Result<Vec<Delivery>, QueueError>> + Send>>;
+type Taken = Result<Result<Vec<Delivery>, QueueError>, StoreError>;
+type Receiving = Pin<Box<dyn Future<Output = Taken> + Send>>;
 
 /// Receives until `requested` completes, then lets what is in hand finish.
 pub(super) async fn run(
@@ -67,11 +68,10 @@ async fn receive(
     stop: &CancellationToken,
     tasks: &mut Tasks,
 ) -> Result<(), WorkerError> {
-    let capacity = worker.settings.concurrency as usize;
     let mut receiving: Option<Receiving> = None;
     loop {
-        if receiving.is_none() && tasks.len() < capacity {
-            receiving = Some(start(worker.clone(), capacity - tasks.len()));
+        if receiving.is_none() {
+            receiving = Some(start(worker.clone()));
         }
         tokio::select! {
             biased;
@@ -79,7 +79,7 @@ async fn receive(
             Some(done) = tasks.join_next(), if !tasks.is_empty() => done??,
             batch = taken(&mut receiving), if receiving.is_some() => {
                 receiving = None;
-                match batch {
+                match batch? {
                     Ok(batch) => begin(worker, batch, tasks).await?,
                     Err(error) => {
                         tracing::warn!("{error}");
@@ -94,32 +94,50 @@ async fn receive(
     }
 }
 
-fn start(worker: Arc<Worker>, free: usize) -> Receiving {
+fn start(worker: Arc<Worker>) -> Receiving {
     Box::pin(async move {
+        let room = worker.admitted().await?;
         let settings = &worker.settings;
-        worker
+        Ok(worker
             .queue
-            .receive(free, settings.wait_time, settings.visibility_timeout)
-            .await
+            .receive(room, settings.wait_time, settings.visibility_timeout)
+            .await)
     })
 }
 
-async fn taken(receiving: &mut Option<Receiving>) -> Result<Vec<Delivery>, QueueError> {
+async fn taken(receiving: &mut Option<Receiving>) -> Taken {
     match receiving {
         Some(receiving) => receiving.await,
         None => std::future::pending().await,
     }
 }
 
+/// Gives back what may no longer be taken: the fleet's state may have changed while the
+/// receive waited.
+async fn give_back(worker: &Worker, batch: &mut Vec<Delivery>) -> Result<(), StoreError> {
+    let room = worker.room().await?;
+    for surplus in batch.split_off(room.min(batch.len())) {
+        if let Err(error) = worker
+            .queue
+            .reappear(&surplus.receipt, Duration::ZERO)
+            .await
+        {
+            tracing::warn!("{error}");
+        }
+    }
+    Ok(())
+}
+
 /// Records the whole batch before any of it is looked at.
 async fn begin(
     worker: &Arc<Worker>,
-    batch: Vec<Delivery>,
+    mut batch: Vec<Delivery>,
     tasks: &mut Tasks,
 ) -> Result<(), StoreError> {
     if batch.is_empty() {
         return Ok(());
     }
+    give_back(worker, &mut batch).await?;
     let received: Vec<Received<'_>> = batch
         .iter()
         .map(|delivery| Received {
@@ -138,8 +156,12 @@ async fn begin(
             message_id: delivery.message_id.clone(),
             number,
         };
+        let in_hand = worker.take();
         let worker = worker.clone();
-        tasks.spawn(async move { worker.handle(delivery, attempt).await });
+        tasks.spawn(async move {
+            let _in_hand = in_hand;
+            worker.handle(delivery, attempt).await
+        });
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! A started attempt: read, extract, write outside, commit.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -10,6 +12,7 @@ use crate::extract::extract;
 use crate::outside::Answer;
 use crate::store::StoreError;
 use crate::store::attempts::{AttemptKey, Ending, Step};
+use crate::store::dependencies::{Blame, Dependency};
 use crate::store::outside::Known;
 
 /// What is to be done.
@@ -27,8 +30,14 @@ pub(super) struct Work<'a> {
 enum Halt {
     /// It failed, or was ended on request.
     End(Ending),
+    /// It failed against a dependency, which may be to blame.
+    Dependency(Dependency, Ending),
     /// Nobody knows whether the outside service did it.
-    Unknown(String),
+    Unknown {
+        why: String,
+        /// Nothing was answered at all, which may be an outage.
+        silent: bool,
+    },
     /// Somebody judged it: it may do nothing more.
     Superseded,
 }
@@ -61,18 +70,32 @@ impl Worker {
                     .await?;
                 let stopped = ending.state == "stopped";
                 let after = if stopped {
-                    std::time::Duration::ZERO
+                    Duration::ZERO
                 } else {
                     self.backoff(attempt)
                 };
                 Ok(Receipt::Release(after))
             }
-            Halt::Unknown(why) => {
+            Halt::Dependency(dependency, ending) => {
+                tracing::warn!(job = %work.job, "{}: {}", ending.reason, ending.diagnostics);
+                let blame = self.blame(attempt, dependency, Some(&ending)).await?;
+                let outage = blame == Blame::Outage;
+                let after = if outage {
+                    Duration::ZERO
+                } else {
+                    self.backoff(attempt)
+                };
+                Ok(Receipt::Release(after))
+            }
+            Halt::Unknown { why, silent } => {
                 tracing::warn!(job = %work.job, "outcome unknown: {why}");
                 self.store
                     .insist(|| self.store.write_unknown(attempt, work.job, &why))
                     .await?;
-                Ok(Receipt::Release(std::time::Duration::ZERO))
+                if silent {
+                    self.blame(attempt, Dependency::Outside, None).await?;
+                }
+                Ok(Receipt::Release(Duration::ZERO))
             }
             Halt::Superseded => {
                 tracing::warn!(job = %work.job, "superseded");
@@ -83,6 +106,25 @@ impl Worker {
                 Ok(Receipt::LeaveAlone)
             }
         }
+    }
+
+    /// Records a failure against a dependency, after a look at its health.
+    async fn blame(
+        &self,
+        attempt: &AttemptKey,
+        dependency: Dependency,
+        ending: Option<&Ending>,
+    ) -> Result<Blame, StoreError> {
+        let ill = !self.probes.is_well(dependency).await;
+        let enough = self.settings.outage_after;
+        let store = &self.store;
+        let blame = store
+            .insist(|| store.fail_on_dependency(attempt, dependency, ending, ill, enough))
+            .await?;
+        if blame == Blame::Outage {
+            tracing::warn!("outage of the {}: the fleet is paused", dependency.name());
+        }
+        Ok(blame)
     }
 
     async fn run(&self, work: &Work<'_>) -> Progress<()> {
@@ -111,15 +153,22 @@ impl Worker {
         let document = match self.documents.read(work.document).await {
             Ok(document) => document,
             Err(error) => {
-                let reason = match error {
-                    DocumentError::Unwell(_) => "dependency: document store",
-                    DocumentError::Refused(_) => "document refused",
+                let said = error.to_string();
+                let halt = match error {
+                    DocumentError::Unwell(_) => Halt::Dependency(
+                        Dependency::DocumentStore,
+                        ending("failed", true, "dependency: document store", &said),
+                    ),
+                    DocumentError::Throttled => {
+                        Halt::End(ending("failed", false, "throttled: document store", &said))
+                    }
+                    DocumentError::Refused(_) => failed("document refused", &said),
                 };
-                return Ok(Err(failed(reason, &error.to_string())));
+                return Ok(Err(halt));
             }
         };
         advance!(
-            self.step(|| self.store.enter_stage(work.attempt, "processing"))
+            self.step(|| self.store.enter_processing(work.attempt))
                 .await
         );
         self.checkpoint
@@ -151,7 +200,10 @@ impl Worker {
             Answer::NotPerformed(said) | Answer::Throttled(said) | Answer::Refused(said) => {
                 (Known::NotPerformed, said)
             }
-            Answer::Unknown(why) => return Ok(Err(Halt::Unknown(why.clone()))),
+            Answer::Unknown { why, silent } => {
+                let (why, silent) = (why.clone(), *silent);
+                return Ok(Err(Halt::Unknown { why, silent }));
+            }
         };
         let recorded = self
             .step(|| self.store.write_answered(attempt, job, known, said))
@@ -171,8 +223,11 @@ impl Worker {
                 "throttled: outside service",
                 &said,
             ))),
-            Answer::NotPerformed(said) => Err(failed("dependency: outside service", &said)),
-            Answer::Refused(said) | Answer::Unknown(said) => {
+            Answer::NotPerformed(said) => Err(Halt::Dependency(
+                Dependency::Outside,
+                ending("failed", true, "dependency: outside service", &said),
+            )),
+            Answer::Refused(said) | Answer::Unknown { why: said, .. } => {
                 Err(failed("refused by the outside service", &said))
             }
         })

@@ -12,14 +12,14 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// The task that gives signs of life, and a way to ask it for one now.
 #[derive(Clone)]
-pub(super) struct Keeper {
-    pub(super) incarnation: Uuid,
+pub(crate) struct Keeper {
+    pub(crate) incarnation: Uuid,
     wanted: mpsc::Sender<oneshot::Sender<()>>,
 }
 
 impl Keeper {
     /// Starts to keep `session`, with three signs of life in a lease.
-    pub(super) fn start(session: Session, lease: Duration) -> Self {
+    pub(crate) fn start(session: Session, lease: Duration) -> Self {
         let incarnation = session.incarnation;
         let (wanted, requests) = mpsc::channel(16);
         tokio::spawn(keep(session, lease / 3, requests));
@@ -30,7 +30,7 @@ impl Keeper {
     }
 
     /// Completes once the lock is held and the lease renewed.
-    pub(super) async fn report_back(&self) {
+    pub(crate) async fn report_back(&self) {
         let (done, renewed) = oneshot::channel();
         if self.wanted.send(done).await.is_ok() {
             let _ = renewed.await;

@@ -1,0 +1,121 @@
+//! The hand-over to quarantine, by whoever meets the message: a worker or the reconciler.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::config;
+use crate::documents::{DocumentError, DocumentStore};
+use crate::queue::Delivery;
+use crate::store::attempts::AttemptKey;
+use crate::store::quarantine::{HandOver, Kept};
+use crate::store::{Store, StoreError};
+
+/// Whether the record is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandedOver {
+    /// It is, by us or by somebody before us.
+    Done,
+    /// The document cannot be read now. Content is never cut, so the hand-over waits for a
+    /// later receive.
+    Waits,
+    /// The fleet is stopped; the message stays in its queue.
+    Stopped,
+}
+
+/// Where a message is handed over to, and within which limits.
+pub(crate) struct Quarantine<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) documents: &'a DocumentStore,
+    pub(crate) limits: config::Quarantine,
+}
+
+/// How often a refused record is tried again before the fleet stops.
+const TRIES: u32 = 3;
+/// Between two tries.
+const RETRY: Duration = Duration::from_millis(100);
+
+impl Quarantine<'_> {
+    /// Puts a job into quarantine, with its document as the store holds it.
+    pub(crate) async fn hand_over(
+        &self,
+        delivery: &Delivery,
+        job: Uuid,
+        label: &'static str,
+        document: &str,
+    ) -> Result<HandedOver, StoreError> {
+        let read = self.documents.read(document).await;
+        let mut record = record(delivery, label, "");
+        let why_not;
+        match &read {
+            Ok(document) => {
+                record.content = &document.content;
+                record.media_type = Some(&document.media_type);
+            }
+            Err(error @ DocumentError::Refused(_)) => {
+                why_not = error.to_string();
+                record.diagnostics = &why_not;
+            }
+            Err(error) => {
+                tracing::warn!(%job, "the hand-over waits: {error}");
+                return Ok(HandedOver::Waits);
+            }
+        }
+        self.keep(|| self.store.quarantine_job(job, &record, self.limits))
+            .await
+    }
+
+    /// Puts a message into quarantine that names no job of ours. Where a worker met it,
+    /// its attempt ends with it.
+    pub(crate) async fn set_aside(
+        &self,
+        delivery: &Delivery,
+        attempt: Option<&AttemptKey>,
+        label: &'static str,
+        why: &str,
+    ) -> Result<HandedOver, StoreError> {
+        let record = record(delivery, label, why);
+        self.keep(|| self.store.quarantine_message(attempt, &record, self.limits))
+            .await
+    }
+
+    /// Writes a record. A quarantine that refuses it while the database is well otherwise
+    /// stops the fleet: going on would lose messages.
+    async fn keep<F>(&self, mut write: impl FnMut() -> F) -> Result<HandedOver, StoreError>
+    where
+        F: Future<Output = Result<Kept, StoreError>>,
+    {
+        let mut tries = 0;
+        loop {
+            match write().await {
+                Ok(Kept::Durably) => return Ok(HandedOver::Done),
+                Ok(Kept::Stopped) => {
+                    tracing::error!("the fleet is stopped; see `operator status`");
+                    return Ok(HandedOver::Stopped);
+                }
+                Err(error) => tracing::warn!("{}", crate::text(error)),
+            }
+            if self.store.answers().await.is_ok() {
+                tries += 1;
+            }
+            if tries >= TRIES {
+                let reason = "quarantine refuses writes";
+                self.store.insist(|| self.store.stop_fleet(reason)).await?;
+                tracing::error!("{reason}: the fleet is stopped");
+                return Ok(HandedOver::Stopped);
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+fn record<'a>(delivery: &'a Delivery, label: &'static str, diagnostics: &'a str) -> HandOver<'a> {
+    HandOver {
+        message_id: &delivery.message_id,
+        label,
+        body: delivery.body.as_bytes(),
+        content: delivery.body.as_bytes(),
+        media_type: None,
+        diagnostics,
+    }
+}

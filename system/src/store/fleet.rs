@@ -1,0 +1,240 @@
+//! Whether messages may be taken, fleet-wide and durable: stopped, paused, on trial, or
+//! normal.
+
+use serde::Serialize;
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::judgement::judge_dead;
+use super::{Purpose, Store, StoreError};
+
+/// Why the fleet is paused when several messages killed workers close together.
+pub(crate) const SEVERAL_DEATHS: &str = "several deaths";
+/// Why the fleet is paused when a person said so.
+pub(crate) const OPERATOR: &str = "operator";
+
+/// What the fleet may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, sqlx::FromRow)]
+pub(crate) struct Fleet {
+    pub(crate) stopped_reason: Option<String>,
+    pub(crate) paused_reason: Option<String>,
+    pub(crate) trial_left: Option<i32>,
+}
+
+impl Fleet {
+    /// How many messages one worker may have in hand.
+    pub(crate) fn in_hand(&self, configured: usize) -> usize {
+        if self.stopped_reason.is_some() || self.paused_reason.is_some() {
+            0
+        } else if self.trial_left.is_some() {
+            1
+        } else {
+            configured
+        }
+    }
+}
+
+/// The fleet as an operator sees it.
+#[derive(Debug, Serialize, sqlx::FromRow)]
+pub(crate) struct FleetStatus {
+    pub(crate) mode: String,
+    pub(crate) reason: Option<String>,
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub(crate) since: Option<OffsetDateTime>,
+    pub(crate) trial_left: Option<i32>,
+    pub(crate) in_hand: i64,
+    pub(crate) workers: i64,
+    pub(crate) in_quarantine: i64,
+    pub(crate) pending: i64,
+}
+
+impl Store {
+    /// Judges owners that died with something in hand, then says what the fleet may do.
+    /// Asked before every receive, so that nobody takes more than the last crash allows.
+    pub(crate) async fn fleet(&self, judge: Uuid) -> Result<Fleet, StoreError> {
+        self.limit(async {
+            let dead: Vec<Uuid> = sqlx::query_scalar(
+                "select i.id from incarnations i
+                 where i.judged_dead_at is null and i.id <> $1
+                   and exists (select 1 from attempts a where a.incarnation = i.id
+                               and a.state in ('received', 'started'))
+                   and is_dead(i.id, $1)",
+            )
+            .bind(judge)
+            .fetch_all(&self.pool)
+            .await?;
+            for owner in dead {
+                let mut transaction = self.pool.begin().await?;
+                judge_dead(&mut transaction, owner).await?;
+                transaction.commit().await?;
+            }
+            sqlx::query_as("select stopped_reason, paused_reason, trial_left from fleet")
+                .fetch_one(&self.pool)
+                .await
+        })
+        .await
+        .to("ask what the fleet may do")
+    }
+
+    /// A message ended without a crash while the fleet was on trial. The last one needed
+    /// ends the trial; a pause or a stop does not advance it.
+    pub(crate) async fn advance_trial(&self) -> Result<(), StoreError> {
+        self.limit(async {
+            sqlx::query(
+                "update fleet set trial_left = nullif(trial_left - 1, 0),
+                     trial_at = case when trial_left > 1 then trial_at end
+                 where trial_left is not null and stopped_reason is null and paused_reason is null",
+            )
+            .execute(&self.pool)
+            .await
+        })
+        .await
+        .map(|_| ())
+        .to("advance the trial")
+    }
+
+    /// Stops the fleet. Only a person resumes it.
+    pub(crate) async fn stop_fleet(&self, reason: &str) -> Result<(), StoreError> {
+        self.limit(async {
+            let mut connection = self.pool.acquire().await?;
+            stop(&mut connection, reason).await
+        })
+        .await
+        .to("stop the fleet")
+    }
+
+    /// A paused fleet goes on, if it is still paused for this reason and has been for
+    /// `at_least` seconds.
+    pub(crate) async fn end_pause(&self, reason: &str, at_least: f64) -> Result<bool, StoreError> {
+        self.limit(async {
+            let ended = sqlx::query(
+                "update fleet set paused_reason = null, paused_at = null,
+                     deaths_since = case when $1 = 'several deaths' then clock_timestamp() else deaths_since end
+                 where paused_reason = $1 and paused_at + make_interval(secs => $2) <= clock_timestamp()",
+            )
+            .bind(reason)
+            .bind(at_least)
+            .execute(&self.pool)
+            .await?;
+            Ok(ended.rows_affected() > 0)
+        })
+        .await
+        .to("end a pause")
+    }
+
+    /// Several messages killed workers while this dependency was ill: none of the deaths
+    /// stays charged, and the fleet waits for the dependency.
+    pub(crate) async fn blame_deaths_on(&self, dependency: &str) -> Result<(), StoreError> {
+        self.limit(async {
+            let mut transaction = self.pool.begin().await?;
+            sqlx::query(
+                "update attempts set counted = false, state = 'outage', dependency = $1
+                 from fleet f where state = 'died' and ended_at > f.deaths_since",
+            )
+            .bind(dependency)
+            .execute(&mut *transaction)
+            .await?;
+            sqlx::query(
+                "update fleet set paused_reason = $1, deaths_since = clock_timestamp()
+                 where paused_reason = 'several deaths'",
+            )
+            .bind(dependency)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await
+        })
+        .await
+        .to("take back the charge for several deaths")
+    }
+
+    /// Pauses the fleet because a person says so.
+    pub(crate) async fn pause_fleet(&self) -> Result<(), StoreError> {
+        self.limit(async {
+            let mut transaction = self.pool.begin().await?;
+            sqlx::query("update fleet set paused_reason = $1, paused_at = clock_timestamp()")
+                .bind(OPERATOR)
+                .execute(&mut *transaction)
+                .await?;
+            sqlx::query("insert into operator_actions (action) values ('pause')")
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await
+        })
+        .await
+        .to("pause the fleet")
+    }
+
+    /// Ends a stop or a pause because a person says so. The brake looks only at what ends
+    /// from now on; a trial goes on.
+    pub(crate) async fn resume_fleet(&self) -> Result<(), StoreError> {
+        self.limit(async {
+            let mut transaction = self.pool.begin().await?;
+            sqlx::query(
+                "update fleet set stopped_reason = null, stopped_at = null, paused_reason = null,
+                     paused_at = null, brake_since = clock_timestamp()",
+            )
+            .execute(&mut *transaction)
+            .await?;
+            sqlx::query("insert into operator_actions (action) values ('resume')")
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await
+        })
+        .await
+        .to("resume the fleet")
+    }
+
+    /// Mode, reason, since when, in hand.
+    pub(crate) async fn fleet_status(&self) -> Result<FleetStatus, StoreError> {
+        self.limit(async {
+            sqlx::query_as(
+                "select case when stopped_reason is not null then 'stopped'
+                             when paused_reason is not null then 'paused'
+                             when trial_left is not null then 'trial' else 'normal' end as mode,
+                        coalesce(stopped_reason, paused_reason) as reason,
+                        coalesce(stopped_at, paused_at, trial_at) as since, trial_left,
+                        (select count(*) from attempts where state in ('received', 'started')) as in_hand,
+                        (select count(*) from incarnations where may_act(id)) as workers,
+                        (select count(*) from quarantine
+                         where resolution is distinct from 'done' and replayed_at is null) as in_quarantine,
+                        (select count(*) from jobs where state = 'pending') as pending
+                 from fleet",
+            )
+            .fetch_one(&self.pool)
+            .await
+        })
+        .await
+        .to("read the fleet's status")
+    }
+}
+
+/// Stops the fleet inside a transaction that goes on. The first reason stays.
+pub(super) async fn stop(connection: &mut PgConnection, reason: &str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "update fleet set stopped_reason = $1, stopped_at = clock_timestamp()
+         where stopped_reason is null",
+    )
+    .bind(reason)
+    .execute(connection)
+    .await
+    .map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stopped_outweighs_paused_outweighs_trial_outweighs_normal() {
+        let mut fleet = Fleet::default();
+        assert_eq!(fleet.in_hand(5), 5);
+        fleet.trial_left = Some(3);
+        assert_eq!(fleet.in_hand(5), 1);
+        fleet.paused_reason = Some("outside service".into());
+        assert_eq!(fleet.in_hand(5), 0);
+        fleet.paused_reason = None;
+        fleet.stopped_reason = Some("quarantine full".into());
+        assert_eq!(fleet.in_hand(5), 0);
+    }
+}
