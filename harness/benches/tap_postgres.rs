@@ -23,10 +23,6 @@ use rehearsal::tap::{
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, PgConnection};
 
-#[allow(
-    clippy::print_stderr,
-    reason = "shared with the tests, which say when they skip"
-)]
 #[path = "../tests/tap_postgres/server.rs"]
 mod server;
 
