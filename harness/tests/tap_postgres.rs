@@ -1,10 +1,9 @@
-//! The PostgreSQL tap between real clients and a real server.
+//! The tap between real clients and a real database server.
 
-#![allow(
-    missing_docs,
-    unreachable_pub,
-    clippy::missing_panics_doc,
-    clippy::must_use_candidate
+#![allow(missing_docs, unreachable_pub)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test cannot do without may panic"
 )]
 
 #[path = "tap_postgres/boundaries.rs"]

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::raw::{self, Raw};
-use super::recorder::{Event, Recorder};
+use super::recorder::Recorder;
 use super::server::USER;
 use super::stage::{Stage, options, tap};
 
@@ -50,15 +50,7 @@ async fn a_cancellation_reaches_the_statement_it_is_meant_for() {
     };
     let mut raw = stage.raw().await;
     raw.send(&raw::query("SELECT pg_sleep(600)")).await;
-    stage
-        .recorder
-        .until(|events| {
-            events
-                .iter()
-                .find(|it| matches!(it, Event::Forwarded(..)))
-                .map(|_| ())
-        })
-        .await;
+    stage.executing("SELECT pg_sleep(600)").await;
     let cancel = |key: &[u8]| raw::packet(&[&80_877_102_u32.to_be_bytes()[..], key].concat());
     // A key that no connection of this tap has is not passed on.
     let mut foreign = Raw::open(stage.tap.address()).await;

@@ -13,9 +13,10 @@ use rehearsal::tap::{
 use tokio::sync::watch;
 
 /// Far more than anything here takes; reached only when a condition never comes true.
-pub const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Debug)]
+#[expect(dead_code, reason = "ids are shown when a condition never comes true")]
 pub enum Event {
     Connected(ConnectionId),
     Disconnected(ConnectionId, String),

@@ -1,6 +1,7 @@
-//! A real PostgreSQL server for this test alone.
+//! A real database server for this test alone.
 
 use std::fs;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -25,7 +26,7 @@ pub struct Server {
 }
 
 /// The server that this process's tests share while any of them runs. Nothing, and a line
-/// that says so, where PostgreSQL is not installed.
+/// that says so, where none is installed.
 pub fn server() -> Option<Arc<Server>> {
     static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +34,9 @@ pub fn server() -> Option<Arc<Server>> {
         return Some(server);
     }
     let Some(bin) = find() else {
-        eprintln!("SKIPPED: no PostgreSQL server in PATH or /usr/lib/postgresql/*/bin");
+        // Past the capture of the test runner, which would hide it.
+        let line = "SKIPPED: no PostgreSQL server in PATH or /usr/lib/postgresql/*/bin";
+        let _ = writeln!(std::io::stderr(), "{line}");
         return None;
     };
     let server = Arc::new(Server::start(bin));
@@ -94,20 +97,18 @@ impl Server {
             address: (Ipv4Addr::LOCALHOST, 0).into(),
         };
         let data = server.data();
-        server.run(
-            server
-                .command("initdb")
-                .args([
-                    "--no-sync",
-                    "--auth=scram-sha-256",
-                    "--encoding=UTF8",
-                    "--locale=C",
-                ])
-                .arg(format!("--username={USER}"))
-                .arg(format!("--pwfile={}", password.display()))
-                .arg("--pgdata")
-                .arg(&data),
-        );
+        run(server
+            .command("initdb")
+            .args([
+                "--no-sync",
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--locale=C",
+            ])
+            .arg(format!("--username={USER}"))
+            .arg(format!("--pwfile={}", password.display()))
+            .arg("--pgdata")
+            .arg(&data));
         let access = "local all all trust\n\
                       host all raw 127.0.0.1/32 trust\n\
                       host all clear 127.0.0.1/32 password\n\
@@ -151,20 +152,19 @@ impl Server {
              CREATE ROLE clear LOGIN PASSWORD '{PASSWORD}'; \
              SET password_encryption = 'md5'; CREATE ROLE md5 LOGIN PASSWORD '{PASSWORD}'"
         );
-        self.run(
-            self.command("psql")
-                .args([
-                    "--no-psqlrc",
-                    "--quiet",
-                    "--dbname=postgres",
-                    "--username",
-                    USER,
-                ])
-                .args(["--port", &self.address.port().to_string()])
-                .arg("--host")
-                .arg(self.root.path())
-                .args(["--command", &roles]),
-        );
+        run(self
+            .command("psql")
+            .args([
+                "--no-psqlrc",
+                "--quiet",
+                "--dbname=postgres",
+                "--username",
+                USER,
+            ])
+            .args(["--port", &self.address.port().to_string()])
+            .arg("--host")
+            .arg(self.root.path())
+            .args(["--command", &roles]));
     }
 
     fn data(&self) -> PathBuf {
@@ -179,15 +179,6 @@ impl Server {
         }
         command
     }
-
-    fn run(&self, command: &mut Command) {
-        let output = command.output().unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
 }
 
 impl Drop for Server {
@@ -198,4 +189,13 @@ impl Drop for Server {
             .arg(self.data())
             .output();
     }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -10,7 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 
 use super::raw::Raw;
-use super::recorder::Recorder;
+use super::recorder::{LONG, Recorder};
 use super::server::{PASSWORD, Server, USER, server};
 
 pub struct Stage {
@@ -90,6 +90,24 @@ impl Stage {
     /// A session through the tap, byte by byte.
     pub async fn raw(&self) -> Raw {
         Raw::session(self.tap.address(), &self.database).await
+    }
+
+    /// Waits until the server has begun to execute `sql`, as this database shows it.
+    pub async fn executing(&self, sql: &str) {
+        let mut direct = self.direct().await;
+        let active = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' \
+                      AND datname = current_database() AND query = $1)";
+        let waiting = async {
+            while !sqlx::query_scalar::<_, bool>(active)
+                .bind(sql)
+                .fetch_one(&mut direct)
+                .await
+                .unwrap()
+            {}
+        };
+        tokio::time::timeout(LONG, waiting)
+            .await
+            .expect("the server executes it");
     }
 
     /// The rows of `t` as no tap sees them.

@@ -196,6 +196,32 @@ async fn what_is_rolled_back_to_a_savepoint_is_not_durable() {
 }
 
 #[tokio::test]
+async fn a_rollback_that_a_client_sends_ahead_of_its_next_call_is_a_call_of_its_own() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let mut tapped = stage.tapped().await;
+    let mut transaction = tapped.begin().await.unwrap();
+    transaction
+        .execute("INSERT INTO t VALUES (1)")
+        .await
+        .unwrap();
+    drop(transaction);
+    tapped.execute("INSERT INTO t VALUES (2)").await.unwrap();
+    assert_eq!(
+        stage.recorder.statements(),
+        [
+            "BEGIN",
+            "INSERT INTO t VALUES (1)",
+            "ROLLBACK",
+            "INSERT INTO t VALUES (2)"
+        ]
+    );
+    assert_eq!(stage.recorder.durable(), ["INSERT INTO t VALUES (2)"]);
+    assert_eq!(stage.rows().await, [2]);
+}
+
+#[tokio::test]
 async fn each_statement_of_a_simple_query_counts_by_itself() {
     let Some(stage) = Stage::new().await else {
         return;

@@ -433,6 +433,12 @@ impl Connection {
         delivered
     }
 
+    /// Gives up what was looked at and not delivered.
+    pub(super) fn forget_scanned(&mut self) {
+        self.upstream.buffer.advance(self.scanned);
+        self.scanned = 0;
+    }
+
     /// Delivers `answer` in place of the scanned part, of which only what belongs to no
     /// round trip is kept.
     pub(super) async fn deliver_instead(&mut self, answer: &[u8]) -> Result<(), Ending> {
@@ -443,11 +449,6 @@ impl Connection {
         self.scanned = self.upstream.buffer.len();
         self.upstream.buffer.unsplit(rest);
         self.deliver().await
-    }
-
-    /// What the client has sent of its next segments, for the connection's start.
-    pub(super) fn client_bytes(&mut self) -> &mut BytesMut {
-        &mut self.client.buffer
     }
 }
 

@@ -39,6 +39,7 @@ impl Connection {
             Ending::Client(_) | Ending::Closing | Ending::GateClosed => None,
             _ => Some(()),
         };
+        self.forget_scanned();
         let Self {
             context,
             client: side,

@@ -380,3 +380,104 @@ impl RoundTrip {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::segment::Cutter;
+    use super::*;
+
+    fn segments(mut bytes: BytesMut) -> Vec<Segment> {
+        let mut cutter = Cutter::default();
+        std::iter::from_fn(|| cutter.cut(&mut bytes).unwrap()).collect()
+    }
+
+    fn query(sql: &str) -> Segment {
+        let mut bytes = BytesMut::new();
+        frame::put(&mut bytes, b'Q', |body| frame::put_text(body, sql));
+        segments(bytes).remove(0)
+    }
+
+    /// Plays a server's frames.
+    fn play(round_trip: &mut RoundTrip, session: &mut Session, frames: &[(u8, &[u8])]) -> Progress {
+        frames.iter().fold(Progress::More, |_, (tag, body)| {
+            round_trip.frame(*tag, body, session).unwrap()
+        })
+    }
+
+    #[test]
+    fn an_answer_is_whole_at_ready_for_query_and_not_at_an_error() {
+        let mut session = Session::default();
+        let mut round_trip = RoundTrip::begin(&query("insert"), &mut session).unwrap();
+        let error = b"SERROR\0C23505\0Mtaken\0\0";
+        assert_eq!(
+            play(&mut round_trip, &mut session, &[(b'E', error)]),
+            Progress::More
+        );
+        assert!(!round_trip.is_whole());
+        assert_eq!(
+            play(&mut round_trip, &mut session, &[(b'Z', b"I")]),
+            Progress::Whole
+        );
+        let reply = round_trip.reply();
+        assert_eq!(reply.error.unwrap().code, "23505");
+        assert!(reply.durable.is_empty());
+    }
+
+    #[test]
+    fn a_tag_alone_makes_nothing_durable() {
+        let mut session = Session::default();
+        let mut round_trip = RoundTrip::begin(&query("insert"), &mut session).unwrap();
+        play(&mut round_trip, &mut session, &[(b'C', b"INSERT 0 1\0")]);
+        assert!(round_trip.reply().durable.is_empty());
+        play(&mut round_trip, &mut session, &[(b'Z', b"I")]);
+        assert_eq!(round_trip.reply().durable[0].sql, "insert");
+    }
+
+    #[test]
+    fn strings_are_split_as_the_session_reads_them() {
+        let mut session = Session::default();
+        session.parameter(b"standard_conforming_strings\0off\0");
+        let round_trip = RoundTrip::begin(&query(r"select '\';'"), &mut session).unwrap();
+        assert_eq!(round_trip.executed().count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_makes_reading_panic(
+            frames in prop::collection::vec(
+                (
+                    prop::sample::select(b"123ACDEGHIKNSTVZcdnst".to_vec()),
+                    prop::collection::vec(any::<u8>(), 0..12),
+                ),
+                0..20,
+            ),
+            simple: bool,
+        ) {
+            let mut bytes = BytesMut::new();
+            if simple {
+                frame::put(&mut bytes, b'Q', |body| frame::put_text(body, "begin; a; commit; b"));
+            } else {
+                for (tag, body) in [
+                    (b'P', &b"s\0commit\0\0\0"[..]),
+                    (b'D', b"Ss\0"),
+                    (b'B', b"\0s\0\0\0\0\0\0\0"),
+                    (b'E', b"\0\0\0\0\0"),
+                    (b'S', b""),
+                ] {
+                    frame::put(&mut bytes, tag, |into| into.put_slice(body));
+                }
+            }
+            let mut session = Session::default();
+            let segment = segments(bytes).remove(0);
+            let mut round_trip = RoundTrip::begin(&segment, &mut session).unwrap();
+            for (tag, body) in &frames {
+                if matches!(round_trip.frame(*tag, body, &mut session), Ok(Progress::Whole)) {
+                    break;
+                }
+            }
+            let _ = (round_trip.reply(), round_trip.success(&round_trip.reply()));
+        }
+    }
+}

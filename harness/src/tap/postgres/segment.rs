@@ -80,3 +80,136 @@ impl Cutter {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::message::{Format, Target, Value};
+    use super::*;
+
+    /// What sqlx sends to execute a prepared statement with one binary value.
+    const EXECUTION: &[u8] = b"B\0\0\0\x1c\0sqlx_s_1\0\0\x01\0\x01\0\x01\0\0\0\x02\0\x07\0\0\
+        E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+
+    /// One of each kind of segment.
+    const STREAM: &[u8] = b"P\0\0\0\x16s\0select $1\0\0\x01\0\0\0\x17D\0\0\0\x07Ss\0H\0\0\0\x04\
+        S\0\0\0\x04Q\0\0\0\x0dselect 1\0C\0\0\0\x06P\0S\0\0\0\x04\
+        F\0\0\0\x0e\0\0\0\x01\0\0\0\0\0\0d\0\0\0\x05xX\0\0\0\x04";
+
+    fn cut(chunks: &[&[u8]]) -> Result<Vec<Segment>, Malformed> {
+        let (mut cutter, mut buffer, mut segments) =
+            (Cutter::default(), BytesMut::new(), Vec::new());
+        for chunk in chunks {
+            buffer.extend_from_slice(chunk);
+            while let Some(segment) = cutter.cut(&mut buffer)? {
+                segments.push(segment);
+            }
+        }
+        Ok(segments)
+    }
+
+    #[test]
+    fn an_execution_is_one_segment_with_its_values() {
+        let segments = cut(&[EXECUTION]).unwrap();
+        let [segment] = segments.as_slice() else {
+            panic!("{segments:?}")
+        };
+        let messages: Vec<_> = segment.messages().map(Result::unwrap).collect();
+        let value = Value {
+            format: Format::Binary,
+            bytes: Some(&[0, 7]),
+        };
+        assert_eq!(
+            messages,
+            [
+                Message::Bind {
+                    portal: b"",
+                    statement: b"sqlx_s_1",
+                    values: vec![value]
+                },
+                Message::Execute { portal: b"" },
+                Message::Sync,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_stream_is_cut_where_an_answer_is_asked_for() {
+        let segments = cut(&[STREAM]).unwrap();
+        let ends: Vec<_> = segments.iter().map(|segment| segment.end).collect();
+        assert_eq!(
+            ends,
+            [
+                End::Flush,
+                End::Sync,
+                End::Query,
+                End::Sync,
+                End::Function,
+                End::Terminate
+            ]
+        );
+        let first: Vec<_> = segments[0].messages().map(Result::unwrap).collect();
+        assert_eq!(
+            first[..2],
+            [
+                Message::Parse {
+                    name: b"s",
+                    sql: b"select $1",
+                    oids: vec![23]
+                },
+                Message::Describe {
+                    target: Target::Statement,
+                    name: b"s"
+                },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_message_that_lies_about_its_length_is_refused() {
+        assert!(matches!(
+            cut(&[b"Q\0\0\0\x03"]),
+            Err(Malformed::Length {
+                tag: 'Q',
+                length: 3
+            })
+        ));
+        assert!(matches!(
+            cut(&[b"Q\xff\xff\xff\xff"]),
+            Err(Malformed::Length { .. })
+        ));
+        let segments = cut(&[b"B\0\0\0\x05\0S\0\0\0\x04"]).unwrap();
+        assert!(segments[0].messages().any(|message| message.is_err()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same_segments(mut places in prop::collection::vec(0..STREAM.len(), 0..20)) {
+            places.sort_unstable();
+            let mut chunks = Vec::new();
+            let mut start = 0;
+            for place in places {
+                chunks.push(&STREAM[start..place]);
+                start = place;
+            }
+            chunks.push(&STREAM[start..]);
+            prop_assert_eq!(cut(&chunks).unwrap(), cut(&[STREAM]).unwrap());
+        }
+
+        #[test]
+        fn no_bytes_make_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            for segment in cut(&[&bytes]).unwrap_or_default() {
+                segment.messages().for_each(drop);
+            }
+        }
+
+        #[test]
+        fn no_body_makes_reading_panic(
+            tag in prop::sample::select(b"BCDEFHPQSX".to_vec()),
+            body in prop::collection::vec(any::<u8>(), 0..60),
+        ) {
+            let _ = Message::read(tag, &body);
+        }
+    }
+}

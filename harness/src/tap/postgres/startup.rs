@@ -242,9 +242,9 @@ impl Connection {
             if ready {
                 return Ok(());
             }
-            while let Some((b'p', length)) = frame::first(self.client_bytes(), frame::from_client)?
+            while let Some((b'p', length)) = frame::first(&self.client.buffer, frame::from_client)?
             {
-                let password = self.client_bytes().split_to(length);
+                let password = self.client.buffer.split_to(length);
                 if let (_, Some(ending)) = self.forward(&password).await {
                     return Err(ending);
                 }
