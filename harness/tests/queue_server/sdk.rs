@@ -7,6 +7,8 @@ use aws_sdk_sqs::types::{
     SendMessageBatchRequestEntry,
 };
 
+use rehearsal::embedded::queue::{QueueOptions, QueueServer};
+
 use super::client::{counts, queue, sdk, server};
 
 #[tokio::test]
@@ -166,4 +168,44 @@ async fn a_stopped_server_ends_its_long_polls_and_frees_its_port() {
         .expect("it does not stop");
     assert!(poll.await.unwrap().is_err());
     tokio::net::TcpListener::bind(address).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_deletion_at_the_in_flight_limit_lets_a_long_poll_go_on() {
+    let server = QueueServer::start(QueueOptions {
+        in_flight_limit: 1,
+        ..QueueOptions::default()
+    })
+    .await
+    .unwrap();
+    let client = sdk(&server.endpoint());
+    let url = queue(&client, "jobs").await;
+    for body in ["first", "second"] {
+        let send = client.send_message().queue_url(&url).message_body(body);
+        send.send().await.unwrap();
+    }
+    let receive = client.receive_message().queue_url(&url);
+    let first = receive
+        .clone()
+        .send()
+        .await
+        .unwrap()
+        .messages
+        .unwrap()
+        .remove(0);
+    let short = receive
+        .clone()
+        .send()
+        .await
+        .unwrap_err()
+        .into_service_error();
+    assert!(short.is_over_limit(), "{short:?}");
+    let poll = tokio::spawn(receive.wait_time_seconds(20).send());
+    let delete = client.delete_message().queue_url(&url);
+    let delete = delete.receipt_handle(first.receipt_handle.unwrap());
+    delete.send().await.unwrap();
+    let second = tokio::time::timeout(super::client::NEVER, poll).await;
+    let second = second.expect("the poll goes on").unwrap().unwrap();
+    assert_eq!(second.messages()[0].body(), Some("second"));
+    server.stop().await;
 }
