@@ -7,7 +7,6 @@
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
-    missing_docs,
     reason = "a program for people, which fails loudly"
 )]
 

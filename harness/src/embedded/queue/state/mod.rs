@@ -331,8 +331,15 @@ impl State {
     ) -> Result<Deletion, Refusal> {
         self.advance(name, now);
         let stale_deletes = self.terms.stale_handle_deletes;
-        let queue = self.addressed(name, receipt)?;
-        Ok(queue.0.delete(receipt, stale_deletes, now, queue.1))
+        let limit = self.terms.in_flight_limit;
+        let (queue, log) = self.addressed(name, receipt)?;
+        let was_full = queue.in_flight() >= limit;
+        let deletion = queue.delete(receipt, stale_deletes, now, log);
+        if was_full && queue.in_flight() < limit {
+            // There is room again for a long poll that got nothing at the limit.
+            queue.fresh += 1;
+        }
+        Ok(deletion)
     }
 
     pub(crate) fn change_visibility(

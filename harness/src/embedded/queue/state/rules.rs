@@ -198,8 +198,8 @@ fn visibility_changes_count_from_now_and_end_at_twelve_hours_in_all() {
     );
     let again = receive(&mut state, "q", at(20));
     assert_eq!(bodies(&again), ["a"]);
-    let stale = state.change_visibility("q", receipt, 5, at(20));
-    assert_eq!(stale.unwrap_err().code, Code::InvalidParameterValue);
+    let superseded = state.change_visibility("q", receipt, 5, at(20));
+    assert_eq!(superseded.unwrap_err().code, Code::InvalidParameterValue);
     state.delete("q", again[0].receipt, at(20)).unwrap();
     let gone = state.change_visibility("q", again[0].receipt, 5, at(20));
     assert_eq!(gone.unwrap_err().code, Code::InvalidParameterValue);
