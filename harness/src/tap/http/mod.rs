@@ -16,6 +16,10 @@
 //! forwarded and a broken reply, and its connection is reset: the client sees a reset
 //! where it would have seen a refusal.
 //!
+//! **A dependency that ends an idle connection** ends the client's too. Only if it does so
+//! while a call is held, of which it got no byte, the call goes out on a new connection:
+//! a hold must not become a failure of the harness's own making.
+//!
 //! **After the gate has closed** no further request becomes a call, no reply is
 //! delivered, and the client's connection is left as it is until the process is gone.
 
