@@ -22,7 +22,8 @@ Feature: Five messages, one of which kills its worker
     And M3 ended as quarantined
     And the attempts in quarantine of M3 is <limit>
     And the last stage of M3 is "processing"
-    And the stored content of M3 is exactly what was sent
+    And the stored content of M3 is exactly its content
+    And the stored body of M3 is exactly what the queue delivered
 
     Examples:
       | limit | started | receives |

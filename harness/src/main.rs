@@ -14,7 +14,10 @@ fn main() -> ExitCode {
     let rehearsals = match Rehearsals::of_process() {
         Ok(rehearsals) => rehearsals,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "cannot find the harness's own program: {error}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "cannot find the harness's own program: {error}"
+            );
             return Exit::Broken.into();
         }
     };

@@ -6,7 +6,8 @@ mod clean;
 mod list;
 mod run;
 mod serve;
-pub mod serve_queue;
+mod serve_database;
+mod serve_queue;
 mod steps;
 mod surroundings;
 
@@ -18,6 +19,8 @@ use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcom
 use miette::Report;
 
 pub use self::surroundings::Surroundings;
+use crate::deployment::{RunError, RunGuard};
+use crate::embedded::database::Search;
 use crate::gherkin::{Exit, Project, StepError};
 
 /// What the command line works on.
@@ -36,6 +39,13 @@ pub trait Application {
     /// # Errors
     /// If something cannot be removed.
     fn clean(&self, reports: &Path, say: &mut dyn FnMut(&str)) -> Result<(), StepError>;
+
+    /// Begins a run that has nothing but a server, and says where a database server
+    /// comes from.
+    ///
+    /// # Errors
+    /// If the run's record cannot be made.
+    fn begin_serving(&self) -> Result<(RunGuard, Search), RunError>;
 }
 
 /// Drives a real deployment of a queue-worker system to its failure points and proves
@@ -165,7 +175,7 @@ pub fn main<A: Application>(
         Command::Steps(arguments) => steps::steps(application, &arguments, surroundings),
         Command::Check(arguments) => check::check(application, &arguments, surroundings),
         Command::Clean(arguments) => clean::clean(application, &arguments, surroundings),
-        Command::Serve(arguments) => serve::serve(arguments, surroundings),
+        Command::Serve(arguments) => serve::serve(application, arguments, surroundings),
     };
     done.unwrap_or_else(|Halt { exit, report }| {
         if exit != Exit::Passed {

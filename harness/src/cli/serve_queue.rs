@@ -4,8 +4,8 @@ use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::Args;
 use crate::embedded::queue::{QueueError, QueueOptions, QueueServer};
+use clap::Args;
 
 /// Serve SQS standard queues on 127.0.0.1, for development and rehearsals.
 #[derive(Clone, Debug, Args)]

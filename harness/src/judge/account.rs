@@ -105,7 +105,11 @@ impl Ledger {
                 Event::Called { call, .. } => {
                     called.insert(*call, seq);
                 }
-                Event::Sent { message_id, message, .. } => {
+                Event::Sent {
+                    message_id,
+                    message,
+                    ..
+                } => {
                     ledger.copies.entry(message_id.clone()).or_default();
                     let Some(message) = message else { continue };
                     copies.insert(message_id.clone(), message.clone());
@@ -115,7 +119,11 @@ impl Ledger {
                         .entry(message_id.clone())
                         .or_insert(seq);
                 }
-                Event::Delivered { message_id, message, .. } => {
+                Event::Delivered {
+                    message_id,
+                    message,
+                    ..
+                } => {
                     ledger.copies.entry(message_id.clone()).or_default();
                     let Some(message) = message else { continue };
                     copies.insert(message_id.clone(), message.clone());

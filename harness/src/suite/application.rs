@@ -11,8 +11,9 @@ use nix::unistd::Uid;
 
 use super::{Suite, Surroundings};
 use crate::cli::Application;
-use crate::deployment::{self, guard};
-use crate::gherkin::StepError;
+use crate::deployment::{self, RunError, RunGuard, RunOptions, guard};
+use crate::embedded::database::Search;
+use crate::gherkin::{StepError, new_run_id};
 use crate::manifest::Manifest;
 
 /// The argument that makes the harness's own program a watchdog.
@@ -50,7 +51,13 @@ impl Rehearsals {
     pub fn with_program(program: PathBuf) -> Self {
         let state_root = env::temp_dir().join(format!("rehearsal-{}", Uid::current()));
         let ambient = env::vars_os().collect();
-        Self { surroundings: Surroundings { ambient, state_root, program } }
+        Self {
+            surroundings: Surroundings {
+                ambient,
+                state_root,
+                program,
+            },
+        }
     }
 }
 
@@ -60,6 +67,24 @@ impl Application for Rehearsals {
     fn load(&self, manifest: &Path) -> Result<Suite, miette::Report> {
         let manifest = Manifest::load(manifest)?;
         Ok(Suite::new(manifest, self.surroundings.clone()))
+    }
+
+    fn begin_serving(&self) -> Result<(RunGuard, Search), RunError> {
+        let Surroundings {
+            ambient,
+            state_root,
+            ..
+        } = self.surroundings.clone();
+        let search = Search::from_variables(&ambient);
+        let watchdog = self.surroundings.watchdog();
+        let run = new_run_id();
+        let guard = RunGuard::begin(RunOptions {
+            run,
+            state_root,
+            ambient,
+            watchdog,
+        })?;
+        Ok((guard, search))
     }
 
     fn clean(&self, _: &Path, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
@@ -79,6 +104,9 @@ impl Application for Rehearsals {
         if problems.is_empty() {
             return Ok(());
         }
-        Err(StepError::broken(format!("not all could be removed: {}", problems.join("; "))))
+        Err(StepError::broken(format!(
+            "not all could be removed: {}",
+            problems.join("; ")
+        )))
     }
 }

@@ -31,6 +31,17 @@ pub struct Surroundings {
     pub program: PathBuf,
 }
 
+impl Surroundings {
+    /// How the harness's own program becomes a watchdog.
+    fn watchdog(&self) -> Reexecute {
+        let arguments = vec![OsString::from(application::WATCHDOG)];
+        Reexecute {
+            program: self.program.clone(),
+            arguments,
+        }
+    }
+}
+
 /// A manifest with all that is needed to rehearse it.
 pub struct Suite {
     manifest: Arc<Manifest>,
@@ -97,10 +108,7 @@ impl Project for Suite {
             state_root,
             database: Search::from_variables(&ambient),
             ambient,
-            watchdog: Reexecute {
-                program: program.clone(),
-                arguments: vec![OsString::from(application::WATCHDOG)],
-            },
+            watchdog: self.surroundings.watchdog(),
             program,
         };
         let notes = notes.clone();

@@ -82,7 +82,10 @@ pub enum DatabaseError {
     #[error("the database does not answer: {0}")]
     NotReady(Box<NotReady>),
     /// The server ended by itself.
-    #[error("the database {outcome} while it was in use; the end of its output:\n{}", list(output))]
+    #[error(
+        "the database {outcome} while it was in use; the end of its output:\n{}",
+        list(output)
+    )]
     Died {
         /// How it ended.
         outcome: ExitOutcome,

@@ -1,6 +1,7 @@
 //! What an operator does and sees.
 
 use crate::gherkin::{Row, Step, StepError, StepKind};
+use crate::history::Blob;
 use crate::ids::MessageName;
 use crate::suite::Scene;
 
@@ -89,29 +90,54 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     compare(scene, observation, &message, &arguments.int(2).to_string()).await
                 })
             }),
-        Step::then("the {observation} of {message} is exactly what was sent")
-            .doc("Reads stored queue content and compares it, byte for byte, with what the queue delivered.")
-            .example("Then the stored content of M3 is exactly what was sent")
+        Step::then("the {observation} of {message} is exactly its content")
+            .doc("Reads stored content and compares it, byte for byte, with what the message carries.")
+            .example("Then the stored content of M3 is exactly its content")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (observation, message) = (arguments.text(0), arguments.message(1));
                     scene.snapshot().await?;
-                    let seen = observe(scene, observation, &message).await?;
-                    let sent = scene.running().await?.delivered_body(&message);
-                    let Some(sent) = sent else {
+                    let carried = scene.running().await?.content_of(&message);
+                    exactly(scene, observation, &message, carried.unwrap_or_default()).await
+                })
+            }),
+        Step::then("the {observation} of {message} is exactly what the queue delivered")
+            .doc("Reads stored queue content and compares it, byte for byte, with what the queue delivered.")
+            .example("Then the stored body of M3 is exactly what the queue delivered")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (observation, message) = (arguments.text(0), arguments.message(1));
+                    scene.snapshot().await?;
+                    let delivered = scene.running().await?.delivered_body(&message);
+                    let Some(delivered) = delivered else {
                         return Err(StepError::failed(format!("no queue ever delivered {message}")));
                     };
-                    if seen.as_deref() == Some(sent.as_bytes()) {
-                        return Ok(());
-                    }
-                    let shown = seen
-                        .map_or_else(|| "nothing".to_owned(), |seen| String::from_utf8_lossy(&seen).into_owned());
-                    let message = format!("the {observation} of {message} is not what was sent");
-                    Err(StepError::differs(message, vec![Row::new(observation, sent, shown)]))
+                    exactly(scene, observation, &message, delivered.into_bytes()).await
                 })
             }),
     ]
+}
+
+async fn exactly(
+    scene: &mut Scene,
+    observation: &str,
+    message: &MessageName,
+    expected: Vec<u8>,
+) -> Result<(), StepError> {
+    let seen = observe(scene, observation, message).await?;
+    if seen.as_ref() == Some(&expected) {
+        return Ok(());
+    }
+    let described =
+        |bytes: &[u8]| format!("{} bytes, SHA-256 {}", bytes.len(), Blob::of(bytes).sha256);
+    let shown = seen.map_or_else(|| "nothing".to_owned(), |seen| described(&seen));
+    let text = format!("the {observation} of {message} differs");
+    Err(StepError::differs(
+        text,
+        vec![Row::new(observation, described(&expected), shown)],
+    ))
 }
 
 async fn operate(
