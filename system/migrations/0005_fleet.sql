@@ -21,7 +21,11 @@ insert into fleet default values;
 create table dependencies (
     name            text primary key,
     failing         boolean not null default false,
-    last_success_at timestamptz not null default '-infinity'
+    last_success_at timestamptz not null default '-infinity',
+    -- An outage was declared since the last success.
+    outage          boolean not null default false,
+    -- Whoever started before this may still fail because of it.
+    outage_ended_at timestamptz not null default '-infinity'
 );
 insert into dependencies (name) values ('document store'), ('outside service');
 

@@ -88,8 +88,10 @@ impl Store {
     pub(crate) async fn enter_processing(&self, attempt: &AttemptKey) -> Result<Step, StoreError> {
         self.limit(async {
             let entered = sqlx::query(
-                "with well as (update dependencies set failing = false, last_success_at = clock_timestamp()
-                               where name = $3 and failing)
+                "with well as (
+                     update dependencies set failing = false, outage = false, last_success_at = clock_timestamp(),
+                         outage_ended_at = case when outage then clock_timestamp() else outage_ended_at end
+                     where name = $3 and failing)
                  update attempts set stage = 'processing'
                  where message_id = $1 and number = $2 and state = 'started' and may_act(incarnation)",
             )

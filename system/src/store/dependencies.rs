@@ -117,13 +117,23 @@ async fn blame(
         .bind(dependency.name())
         .execute(&mut *connection)
         .await?;
-    let jobs: i64 = sqlx::query_scalar(
-        "select count(distinct a.job_id) from attempts a join dependencies d on d.name = a.dependency
-         where a.dependency = $1 and a.ended_at > d.last_success_at",
+    let (jobs, lasts): (i64, bool) = sqlx::query_as(
+        "select (select count(distinct a.job_id) from attempts a
+                 where a.dependency = $1 and a.ended_at > d.last_success_at),
+                f.paused_reason is not distinct from $1
+                or exists (select 1 from attempts a where a.message_id = $2 and a.number = $3
+                           and a.started_at < d.outage_ended_at)
+         from dependencies d, fleet f where d.name = $1",
     )
     .bind(dependency.name())
+    .bind(&attempt.message_id)
+    .bind(attempt.number)
     .fetch_one(&mut *connection)
     .await?;
+    if lasts && !confirmed {
+        take_back(connection, dependency).await?;
+        return Ok(Blame::Outage);
+    }
     if !confirmed && jobs < i64::from(enough) {
         return Ok(Blame::Message);
     }
@@ -131,20 +141,34 @@ async fn blame(
     Ok(Blame::Outage)
 }
 
-/// Takes back the charges since the dependency last worked, and pauses the fleet.
+/// Declares an outage: nobody is charged, and the fleet is paused.
 async fn declare(connection: &mut PgConnection, dependency: Dependency) -> Result<(), sqlx::Error> {
+    sqlx::query("update dependencies set outage = true where name = $1")
+        .bind(dependency.name())
+        .execute(&mut *connection)
+        .await?;
+    take_back(connection, dependency).await?;
+    sqlx::query(
+        "update fleet set paused_reason = $1, paused_at = clock_timestamp() where paused_reason is null",
+    )
+    .bind(dependency.name())
+    .execute(connection)
+    .await
+    .map(|_| ())
+}
+
+/// Takes back what was charged since the dependency last worked.
+async fn take_back(
+    connection: &mut PgConnection,
+    dependency: Dependency,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "update attempts a set counted = false,
              state = case a.state when 'failed' then 'outage' else a.state end
          from dependencies d
-         where d.name = $1 and a.dependency = $1 and a.ended_at > d.last_success_at
+         where d.name = $1 and a.dependency = $1
+           and (a.ended_at > d.last_success_at or a.started_at < d.outage_ended_at)
            and a.state in ('failed', 'outcome_unknown')",
-    )
-    .bind(dependency.name())
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query(
-        "update fleet set paused_reason = $1, paused_at = clock_timestamp() where paused_reason is null",
     )
     .bind(dependency.name())
     .execute(connection)
@@ -158,7 +182,8 @@ pub(super) async fn worked(
     dependency: Dependency,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "update dependencies set failing = false, last_success_at = clock_timestamp()
+        "update dependencies set failing = false, outage = false, last_success_at = clock_timestamp(),
+             outage_ended_at = case when outage then clock_timestamp() else outage_ended_at end
          where name = $1 and failing",
     )
     .bind(dependency.name())

@@ -108,6 +108,7 @@ impl Store {
     /// `at_least` seconds.
     pub(crate) async fn end_pause(&self, reason: &str, at_least: f64) -> Result<bool, StoreError> {
         self.limit(async {
+            let mut transaction = self.pool.begin().await?;
             let ended = sqlx::query(
                 "update fleet set paused_reason = null, paused_at = null,
                      deaths_since = case when $1 = 'several deaths' then clock_timestamp() else deaths_since end
@@ -115,8 +116,16 @@ impl Store {
             )
             .bind(reason)
             .bind(at_least)
-            .execute(&self.pool)
+            .execute(&mut *transaction)
             .await?;
+            sqlx::query(
+                "update dependencies set outage_ended_at = clock_timestamp() where name = $1 and $2",
+            )
+            .bind(reason)
+            .bind(ended.rows_affected() > 0)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
             Ok(ended.rows_affected() > 0)
         })
         .await
@@ -194,7 +203,8 @@ impl Store {
                              when trial_left is not null then 'trial' else 'normal' end as mode,
                         coalesce(stopped_reason, paused_reason) as reason,
                         coalesce(stopped_at, paused_at, trial_at) as since, trial_left,
-                        (select count(*) from attempts where state in ('received', 'started')) as in_hand,
+                        (select count(*) from attempts a join incarnations i on i.id = a.incarnation
+                         where a.state in ('received', 'started') and may_act(i.id)) as in_hand,
                         (select count(*) from incarnations where may_act(id)) as workers,
                         (select count(*) from quarantine
                          where resolution is distinct from 'done' and replayed_at is null) as in_quarantine,
