@@ -87,7 +87,7 @@ impl Application for Rehearsals {
         Ok((guard, search))
     }
 
-    fn clean(&self, _: &Path, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
+    fn clean(&self, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
         let state_root = &self.surroundings.state_root;
         let report = deployment::sweep(state_root).map_err(StepError::broken)?;
         let mut problems = Vec::new();
