@@ -107,3 +107,6 @@ impl Board {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
