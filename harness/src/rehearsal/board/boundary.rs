@@ -34,6 +34,7 @@ impl Director for Board {
     }
 
     fn disconnected(&self, connection: ConnectionId, reason: &str) {
+        self.state().writing.remove(&connection);
         self.0.history.append(Event::Disconnected {
             connection,
             reason: reason.to_owned(),
@@ -71,9 +72,6 @@ impl Director for Board {
                 extent,
             });
         }
-        if extent == Extent::Nothing {
-            self.state().flights.remove(&call.id);
-        }
     }
 
     fn after(
@@ -103,7 +101,6 @@ impl Director for Board {
     }
 
     fn abandoned(&self, call: &Call, side: Side) {
-        self.state().flights.remove(&call.id);
         self.0.history.append(Event::Abandoned {
             call: call.id,
             side,
