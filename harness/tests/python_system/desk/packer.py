@@ -82,9 +82,7 @@ class Packer:
             if self.say(unanswered, number).fetchone():
                 reason = "carrier did not answer"
             if reason is None:
-                self.say(
-                    "UPDATE tries SET began = true, order_number = %s WHERE id = %s", number, this
-                )
+                self.begin(this, number)
                 return True
             self.say(
                 "INSERT INTO set_aside (order_number, reason, tries, reached, article, note)"
@@ -94,6 +92,9 @@ class Packer:
             self.say("UPDATE orders SET state = 'set aside' WHERE number = %s", number)
             self.say("UPDATE tries SET fate = 'set aside' WHERE id = %s", this)
             return False
+
+    def begin(self, this, number):
+        self.say("UPDATE tries SET began = true, order_number = %s WHERE id = %s", number, this)
 
     def pack(self, this, number, article, copy):
         self.say("UPDATE tries SET reached = 'pricing' WHERE id = %s", this)
