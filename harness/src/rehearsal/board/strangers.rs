@@ -82,6 +82,7 @@ impl Board {
             // Its owner's death may have been dealt with already.
             orphans.extend(board.bereaved(&call));
             board.give_back(orphans);
+            board.0.history.nudge();
         });
         // Aborted with the runtime only.
         let _ = recording.await;
@@ -106,5 +107,166 @@ impl Board {
             state.deliveries.end(&orphan.receipt);
         }
         orphans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::task::Poll;
+
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::history::{Event, History};
+    use crate::ids::{CallId, ConnectionId, Incarnation, MessageName};
+    use crate::manifest::Manifest;
+    use crate::stage::Subject;
+    use crate::tap::{Before, Director, Request, SqsReply, SqsRequest};
+
+    struct Table {
+        board: Board,
+        _directory: TempDir,
+    }
+
+    impl Table {
+        /// An order desk on which M1 is being submitted.
+        fn new() -> Self {
+            let directory = TempDir::new().unwrap();
+            let manifest = Manifest::load(Path::new("tests/python_system/rehearsal.yaml")).unwrap();
+            let history = History::begin(directory.path(), Vec::new()).unwrap();
+            let board = Board::new(Arc::new(manifest), Arc::new(history), BTreeMap::new());
+            for role in ["counter", "runner", "packer"] {
+                board.register(&incarnation(role));
+            }
+            board.submitting(&"M1".into());
+            Self {
+                board,
+                _directory: directory,
+            }
+        }
+
+        fn delivered(&self) -> Vec<Option<MessageName>> {
+            let of = |entry: &crate::history::Entry| match &entry.event {
+                Event::Delivered { message, .. } => Some(message.clone()),
+                _ => None,
+            };
+            self.board
+                .history()
+                .read(|entries| entries.iter().filter_map(of).collect())
+        }
+    }
+
+    fn incarnation(role: &str) -> Incarnation {
+        Incarnation {
+            role: role.into(),
+            instance: 1,
+            start: 1,
+        }
+    }
+
+    fn call(role: &str, action: &str, body: Value) -> Arc<Call> {
+        Arc::new(Call {
+            id: CallId(1),
+            author: Author::Process(incarnation(role)),
+            dependency: "belt".into(),
+            connection: ConnectionId(1),
+            request: Request::Sqs(SqsRequest {
+                action: action.to_owned(),
+                queue: Some("orders".to_owned()),
+                body,
+                invocation: None,
+                attempt: 1,
+            }),
+        })
+    }
+
+    fn send(role: &str) -> Arc<Call> {
+        call(
+            role,
+            "SendMessage",
+            json!({"MessageBody": r#"{"number": 7}"#}),
+        )
+    }
+
+    fn delivery() -> Arc<Reply> {
+        let message = json!({"MessageId": "m", "ReceiptHandle": "r", "Body": r#"{"number": 7}"#});
+        Arc::new(Reply::Sqs(SqsReply {
+            status: 200,
+            error: None,
+            body: json!({"Messages": [message]}),
+        }))
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_before_the_client_knows_its_id_waits_for_the_answer() {
+        let table = Table::new();
+        let mut before = table.board.before(send("runner"));
+        assert!(futures::poll!(&mut before).is_pending());
+        table.board.accepted(&"M1".into(), "7");
+        assert!(matches!(before.await, Before::Forward));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_ends_the_wait() {
+        let table = Table::new();
+        let mut before = table.board.before(send("runner"));
+        assert!(futures::poll!(&mut before).is_pending());
+        table.board.refused(&"M1".into(), "503");
+        assert!(matches!(before.await, Before::Forward));
+    }
+
+    #[tokio::test]
+    async fn the_process_that_answers_the_client_never_waits_for_its_own_answer() {
+        let table = Table::new();
+        let call = send("counter");
+        let mut before = table.board.before(Arc::clone(&call));
+        assert!(matches!(
+            futures::poll!(&mut before),
+            Poll::Ready(Before::Forward)
+        ));
+        let subject = Subject {
+            ids: vec!["7".to_owned()],
+            ..Subject::default()
+        };
+        assert!(table.board.attribute(&call, &subject).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_received_before_the_client_knows_its_id_is_recorded_with_its_message() {
+        let table = Table::new();
+        let receive = call("packer", "ReceiveMessage", json!({}));
+        let mut after = table.board.after(receive, delivery(), true);
+        assert!(futures::poll!(&mut after).is_pending());
+        assert!(table.delivered().is_empty());
+        table.board.accepted(&"M1".into(), "7");
+        after.await;
+        assert_eq!(table.delivered(), [Some("M1".into())]);
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_goes_away_meanwhile_leaves_its_delivery_on_record() {
+        let table = Table::new();
+        let receive = call("packer", "ReceiveMessage", json!({}));
+        let mut after = table.board.after(receive, delivery(), true);
+        assert!(futures::poll!(&mut after).is_pending());
+        drop(after);
+        table.board.exited(&incarnation("packer"), None, None, None);
+        assert!(table.board.drained(&incarnation("packer")).is_empty());
+        table.board.accepted(&"M1".into(), "7");
+        let recorded = || (!table.delivered().is_empty()).then_some(());
+        table.board.until(recorded).await;
+        assert_eq!(table.delivered(), [Some("M1".into())]);
+        let unsettled = || {
+            let state = table.board.state();
+            state
+                .deliveries
+                .unsettled_of(&incarnation("packer"))
+                .is_empty()
+                .then_some(())
+        };
+        table.board.until(unsettled).await;
     }
 }
