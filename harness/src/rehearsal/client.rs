@@ -8,9 +8,9 @@ use reqwest::redirect::Policy;
 use serde_json::Value;
 
 use super::messages::key_of;
-use super::{Rehearsal, RehearsalError};
+use super::{ProcessError, Rehearsal, RehearsalError};
 use crate::ids::{MessageName, RoleName};
-use crate::manifest::{PathStep, render_json};
+use crate::manifest::{PathStep, UnknownPlaceholder, render_json};
 use crate::place;
 use crate::tap::HttpRequest;
 
@@ -65,7 +65,7 @@ impl Rehearsal {
         let refused = |reason: String| Ok(Submission::Refused { reason });
         let path = match submit.path.render(&lookup) {
             Ok(path) => path,
-            Err(source) => return Err(self.placeholder(&submit.role, source)),
+            Err(source) => return Err(placeholder(&submit.role, source)),
         };
         let body = match render_json(&submit.body, &lookup) {
             Ok(body) => body,
@@ -76,7 +76,7 @@ impl Rehearsal {
         for (name, value) in &submit.headers {
             match value.render(&lookup) {
                 Ok(value) => request = request.header(name, value),
-                Err(source) => return Err(self.placeholder(&submit.role, source)),
+                Err(source) => return Err(placeholder(&submit.role, source)),
             }
         }
         let answer = match request.json(&body).send().await {
@@ -115,18 +115,6 @@ impl Rehearsal {
         }
     }
 
-    fn placeholder(
-        &self,
-        role: &RoleName,
-        source: crate::manifest::UnknownPlaceholder,
-    ) -> RehearsalError {
-        super::ProcessError::Placeholder {
-            role: role.clone(),
-            source,
-        }
-        .into()
-    }
-
     /// Reads a member of the JSON that a process answers to a GET.
     pub(super) async fn ask(
         &self,
@@ -150,6 +138,11 @@ impl Rehearsal {
             Err(error) => Ok(Err(format!("GET {path}: {status}: {}", innermost(&error)))),
         }
     }
+}
+
+fn placeholder(role: &RoleName, source: UnknownPlaceholder) -> RehearsalError {
+    let role = role.clone();
+    ProcessError::Placeholder { role, source }.into()
 }
 
 /// One connection a request: what happens to one call concerns no other.

@@ -57,9 +57,9 @@ impl Board {
         let mut triggered = Vec::new();
         let mut doubts = Vec::new();
         {
-            let mut state = self.state();
-            let in_hand = state.in_hand(&call.author);
-            for armed in &mut state.faults {
+            let mut now = self.state();
+            let in_hand = now.in_hand(&call.author);
+            for armed in &mut now.faults {
                 if armed.disarmed || armed.fault.stage != *stage {
                     continue;
                 }
