@@ -39,8 +39,7 @@ Feature: A person decides what happens to a quarantined message
     And M2 has 4 attempts started
 
   Scenario: an unknown outcome is replayed only after a person found that it was not done
-    Given M3 is harmless
-    And the worker is killed at outside-intended of M3 the first time
+    Given the worker is killed at outside-intended of M3 the first time
     When all messages are submitted
     Then the label of M3 is "outcome unknown"
     When the operator runs cause "the worker was killed by hand" for M3
@@ -51,8 +50,7 @@ Feature: A person decides what happens to a quarantined message
     And M3 has 1 outside requests
 
   Scenario: an unknown outcome that was done is completed without another write
-    Given M3 is harmless
-    And the worker is killed at outside-sent of M3 the first time
+    Given the worker is killed at outside-sent of M3 the first time
     When all messages are submitted
     Then the label of M3 is "outcome unknown"
     When the operator runs resolve "done" for M3

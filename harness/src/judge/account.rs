@@ -17,7 +17,7 @@ pub struct Account {
     pub series: Vec<u64>,
     /// Terminal passages: where, and which end (`terminal` in the manifest).
     pub ends: Vec<(u64, String)>,
-    /// Copies that a queue took, by MessageId, and where.
+    /// Copies that a queue took, by `MessageId`, and where.
     pub sent: BTreeMap<String, u64>,
     /// Copies that were deleted, and where.
     pub deleted: BTreeMap<String, u64>,

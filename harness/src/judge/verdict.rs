@@ -123,10 +123,13 @@ fn unexpected_deaths(evidence: Evidence<'_>) -> Vec<Violation> {
         .collect()
 }
 
+/// Figures by label, each with the entry that it stands in.
+type Labelled<'a> = BTreeMap<&'a str, (i64, u64)>;
+
 /// A total's witness and the system's claim must agree.
 fn contradictions(evidence: Evidence<'_>) -> Vec<Violation> {
     // The latest snapshot decides for each total.
-    let mut figures: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, (i64, u64)>>> = BTreeMap::new();
+    let mut figures: BTreeMap<&str, BTreeMap<&str, Labelled<'_>>> = BTreeMap::new();
     for entry in evidence.entries {
         match &entry.event {
             Event::Quiet => figures.clear(),

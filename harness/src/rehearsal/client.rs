@@ -8,9 +8,9 @@ use reqwest::redirect::Policy;
 use serde_json::Value;
 
 use super::messages::key_of;
-use super::{Rehearsal, RehearsalError};
+use super::{ProcessError, Rehearsal, RehearsalError};
 use crate::ids::{MessageName, RoleName};
-use crate::manifest::{Manifest, PathStep, Place, render_json};
+use crate::manifest::{Manifest, PathStep, Place, UnknownPlaceholder, render_json};
 use crate::place;
 use crate::tap::{Call, HttpRequest, Request};
 
@@ -121,7 +121,7 @@ impl Rehearsal {
         };
         let path = match submit.path.render(&lookup) {
             Ok(path) => path,
-            Err(source) => return Err(self.placeholder(&submit.role, source)),
+            Err(source) => return Err(placeholder(&submit.role, source)),
         };
         let body = match render_json(&submit.body, &lookup) {
             Ok(body) => body,
@@ -140,7 +140,7 @@ impl Rehearsal {
         for (name, value) in &submit.headers {
             match value.render(&lookup) {
                 Ok(value) => request = request.header(name, value),
-                Err(source) => return Err(self.placeholder(&submit.role, source)),
+                Err(source) => return Err(placeholder(&submit.role, source)),
             }
         }
         let answer = match request.body(body).send().await {
@@ -173,18 +173,6 @@ impl Rehearsal {
             }
         }
         Ok(answers)
-    }
-
-    fn placeholder(
-        &self,
-        role: &RoleName,
-        source: crate::manifest::UnknownPlaceholder,
-    ) -> RehearsalError {
-        super::ProcessError::Placeholder {
-            role: role.clone(),
-            source,
-        }
-        .into()
     }
 
     /// Reads a member of the JSON that a process answers to a GET.
@@ -270,6 +258,11 @@ fn reversed(value: &Value) -> String {
         }
         scalar => scalar.to_string(),
     }
+}
+
+fn placeholder(role: &RoleName, source: UnknownPlaceholder) -> RehearsalError {
+    let role = role.clone();
+    ProcessError::Placeholder { role, source }.into()
 }
 
 /// One connection a request: what happens to one call concerns no other.

@@ -96,6 +96,8 @@ pub struct Title {
     pub place: String,
     /// Its seed.
     pub seed: u64,
+    /// Whether visibility timeouts are waited for where they could be shortened.
+    pub real_time: bool,
 }
 
 /// One scenario against one fresh deployment, under way.
@@ -151,6 +153,7 @@ impl Rehearsal {
             Arc::clone(&dependencies),
             venue.registry().clone(),
             directory.join("processes"),
+            title.real_time,
         );
         board.set_actor(Arc::new(processes.clone()));
         let mut rehearsal = Self {

@@ -41,7 +41,7 @@ pub enum ProcessError {
     Start(#[from] StartError),
     /// It did not become ready.
     #[error(transparent)]
-    NotReady(#[from] NotReady),
+    NotReady(Box<NotReady>),
     /// Its taps could not be opened.
     #[error("cannot open a tap for {incarnation} in front of `{dependency}`: {source}")]
     Tap {
@@ -95,6 +95,12 @@ pub enum ProcessError {
     Broken(Arc<ProcessError>),
 }
 
+impl From<NotReady> for ProcessError {
+    fn from(error: NotReady) -> Self {
+        Self::NotReady(Box::new(error))
+    }
+}
+
 /// All processes of one rehearsal.
 #[derive(Clone)]
 pub(super) struct Processes(Arc<Inner>);
@@ -104,6 +110,7 @@ struct Inner {
     dependencies: Arc<Dependencies>,
     registry: Registry,
     logs: PathBuf,
+    real_time: bool,
     slots: Mutex<BTreeMap<(RoleName, u32), Arc<Slot>>>,
 }
 
@@ -157,6 +164,7 @@ impl Processes {
         dependencies: Arc<Dependencies>,
         registry: Registry,
         logs: PathBuf,
+        real_time: bool,
     ) -> Self {
         let slots = Mutex::default();
         Self(Arc::new(Inner {
@@ -164,6 +172,7 @@ impl Processes {
             dependencies,
             registry,
             logs,
+            real_time,
             slots,
         }))
     }
@@ -371,7 +380,12 @@ impl Processes {
         (outcome, log.unwrap_or_default())
     }
 
+    /// What nobody has becomes visible at once, as the end of its visibility would make
+    /// it; in real time it is left to that.
     async fn expire_all(&self, orphans: Vec<Delivery>) {
+        if self.0.real_time {
+            return;
+        }
         for orphan in orphans {
             let Delivery {
                 dependency,

@@ -2,18 +2,18 @@
 //! are swept.
 
 use std::env;
-use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nix::unistd::Uid;
 
 use super::{Suite, Surroundings};
-use crate::cli::Application;
+use crate::cli::{self, Application};
 use crate::deployment::{self, RunError, RunGuard, RunOptions, guard};
 use crate::embedded::database::Search;
-use crate::gherkin::{StepError, new_run_id};
+use crate::gherkin::libtest::{self, Target};
+use crate::gherkin::{Exit, StepError, new_run_id};
 use crate::manifest::Manifest;
 
 /// The argument that makes the harness's own program a watchdog.
@@ -23,7 +23,7 @@ pub(super) const WATCHDOG: &str = "__watchdog";
 /// Every program that rehearses calls this first: the watchdog is the program itself.
 pub fn watch_if_asked() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
-    if arguments.next()? != OsString::from(WATCHDOG) {
+    if arguments.next()? != WATCHDOG {
         return None;
     }
     let directory = PathBuf::from(arguments.next()?);
@@ -109,4 +109,31 @@ impl Application for Rehearsals {
             problems.join("; ")
         )))
     }
+}
+
+/// The `main` of a test target (`harness = false`) in which each scenario is a test. The
+/// target's own program also serves as the harness's: as watchdog and as queue server.
+pub fn test(target: &Target, manifest: &Path) -> ExitCode {
+    if let Some(exit) = watch_if_asked() {
+        return exit;
+    }
+    let rehearsals = match Rehearsals::of_process() {
+        Ok(rehearsals) => rehearsals,
+        Err(error) => return broken(&format!("cannot find the harness's own program: {error}")),
+    };
+    if env::args_os().nth(1).as_deref() == Some("serve".as_ref()) {
+        return match cli::Surroundings::of_process() {
+            Ok(mut surroundings) => {
+                cli::main(&rehearsals, env::args_os(), &mut surroundings).into()
+            }
+            Err(error) => broken(&format!("cannot listen to signals: {error}")),
+        };
+    }
+    libtest::main(target, || rehearsals.load(manifest))
+}
+
+fn broken(reason: &str) -> ExitCode {
+    // A main has nobody else to tell.
+    let _ = writeln!(io::stderr(), "{reason}");
+    Exit::Broken.into()
 }

@@ -234,6 +234,7 @@ impl World for Scene {
             scenario: scenario.name.clone(),
             place: scenario.selector(),
             seed: scenario.seed,
+            real_time: context.run.real_time,
         };
         Ok(Self {
             venue: Arc::clone(&context.shared),

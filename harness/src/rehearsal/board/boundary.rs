@@ -35,6 +35,7 @@ impl Director for Board {
     }
 
     fn disconnected(&self, connection: ConnectionId, reason: &str) {
+        self.state().writing.remove(&connection);
         self.0.history.append(Event::Disconnected {
             connection,
             reason: reason.to_owned(),
@@ -86,9 +87,6 @@ impl Director for Board {
                 extent,
             });
         }
-        if extent == Extent::Nothing {
-            self.state().flights.remove(&call.id);
-        }
     }
 
     fn after(
@@ -130,7 +128,6 @@ impl Director for Board {
     }
 
     fn abandoned(&self, call: &Call, side: Side) {
-        self.state().flights.remove(&call.id);
         self.0.history.append(Event::Abandoned {
             call: call.id,
             side,

@@ -65,10 +65,10 @@ impl Board {
         let mut triggered = Vec::new();
         let mut doubts = Vec::new();
         {
-            let mut state = self.state();
-            let in_hand = state.in_hand(&call.author);
+            let mut now = self.state();
+            let in_hand = now.in_hand(&call.author);
             let invocation = invocation(call);
-            for armed in &mut state.faults {
+            for armed in &mut now.faults {
                 if armed.disarmed
                     || armed.fault.effect.side() != side
                     || !place.is(&armed.fault.point, call)

@@ -63,30 +63,28 @@ impl Board {
                 ));
             }
         }
+        reasons.extend(
+            state
+                .writing
+                .values()
+                .map(|author| format!("{author} has a transaction open in which it wrote")),
+        );
+        let last = state.effects.values().max().copied().unwrap_or_default();
         for (index, background) in self.0.manifest.background.iter().enumerate() {
-            if !state
+            for incarnation in state
                 .living
                 .keys()
-                .any(|incarnation| incarnation.role == background.role)
+                .filter(|one| one.role == background.role)
             {
-                continue;
-            }
-            let others = state
-                .effects
-                .iter()
-                .filter(|(author, _)| {
-                    author
-                        .incarnation()
-                        .is_none_or(|by| by.role != background.role)
-                })
-                .map(|(_, seq)| *seq)
-                .max()
-                .unwrap_or_default();
-            if state.ticks.get(&index).copied().unwrap_or_default() < others {
-                reasons.push(format!(
-                    "{} has not ticked since the last effect",
-                    background.role
-                ));
+                let tick = state.ticks.get(&(index, incarnation.clone()));
+                if tick
+                    .and_then(|tick| tick.over)
+                    .is_none_or(|over| over < last)
+                {
+                    reasons.push(format!(
+                        "{incarnation} has not ticked once since the last effect"
+                    ));
+                }
             }
         }
         if reasons.is_empty() {

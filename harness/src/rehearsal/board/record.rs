@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::deliveries::Delivery;
 use super::super::{facts, summary};
 use super::Board;
-use super::state::{Flight, Receive};
+use super::state::{Receive, State, Tick};
 use crate::checkpoint::{self, Announcement};
 use crate::history::{Attribution, Event};
 use crate::ids::FaultId;
@@ -64,7 +64,7 @@ impl Board {
             content,
         });
         let mut state = self.state();
-        state.flights.insert(call.id, Flight { began });
+        self.note_ticks(&mut state, call, began);
         if let (Request::Sqs(request), Some(incarnation)) =
             (&call.request, call.author.incarnation())
             && request.action == "ReceiveMessage"
@@ -78,6 +78,22 @@ impl Board {
         }
         drop(state);
         self.0.history.nudge();
+    }
+
+    fn note_ticks(&self, state: &mut State, call: &Call, began: u64) {
+        let Some(incarnation) = call.author.incarnation() else {
+            return;
+        };
+        for (index, background) in self.0.manifest.background.iter().enumerate() {
+            if incarnation.role == background.role
+                && background.dependency == call.dependency
+                && stage::matches_call(call, &background.pattern, &self.0.queues)
+            {
+                let timer = (index, incarnation.clone());
+                let over = state.ticks.get(&timer).map(|tick| tick.began);
+                state.ticks.insert(timer, Tick { began, over });
+            }
+        }
     }
 
     pub(super) fn record_reply(
@@ -97,24 +113,17 @@ impl Board {
         let mut orphans = Vec::new();
         {
             let mut state = self.state();
-            let flight = state.flights.remove(&call.id);
-            if let (Some(flight), true) = (flight, ok) {
-                for (index, background) in self.0.manifest.background.iter().enumerate() {
-                    let by_role = call.author.incarnation().map(|by| &by.role);
-                    if by_role == Some(&background.role)
-                        && background.dependency == call.dependency
-                        && stage::matches_call(call, &background.pattern, &self.0.queues)
-                    {
-                        state.ticks.insert(index, flight.began);
-                    }
-                }
-            }
+            match summary::writes_on(reply) {
+                Some(true) => state.writing.insert(call.connection, call.author.clone()),
+                Some(false) => state.writing.remove(&call.connection),
+                None => None,
+            };
         }
         for fact in facts::of(&self.0.manifest, call, reply) {
             orphans.extend(self.learn(call, fact, deliverable));
         }
         if summary::wrote(call, reply) {
-            let ids = stage::ids_of(&self.0.manifest, call);
+            let ids = stage::ids_made_durable(&self.0.manifest, call, reply);
             let mut state = self.state();
             if !state.aliases.messages(&ids).is_empty() {
                 state
@@ -126,7 +135,6 @@ impl Board {
         orphans
     }
     pub(super) fn inject(&self, call: &Call, side: Side, what: &str, fault: Option<FaultId>) {
-        self.state().flights.remove(&call.id);
         self.note_injection(call, side, what, fault);
     }
 

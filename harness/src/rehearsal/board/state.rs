@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::aliases::Aliases;
 use super::super::deliveries::Deliveries;
 use crate::fault::{Fault, Times};
-use crate::ids::{Author, CallId, FaultId, Incarnation, MessageName, RoleName};
+use crate::ids::{Author, CallId, ConnectionId, FaultId, Incarnation, MessageName, RoleName};
 
 #[derive(Default)]
 pub(super) struct State {
@@ -15,13 +15,15 @@ pub(super) struct State {
     pub(super) aliases: Aliases,
     pub(super) deliveries: Deliveries,
     pub(super) submitting: BTreeSet<MessageName>,
-    pub(super) flights: BTreeMap<CallId, Flight>,
     pub(super) held: BTreeMap<CallId, String>,
     pub(super) living: BTreeMap<Incarnation, Life>,
     pub(super) receives: BTreeMap<Incarnation, Receive>,
     /// Incarnations that made the call which shows that they are ready.
     pub(super) called: BTreeSet<Incarnation>,
-    pub(super) ticks: BTreeMap<usize, u64>,
+    /// By the timer's place in the manifest.
+    pub(super) ticks: BTreeMap<(usize, Incarnation), Tick>,
+    /// Connections with a transaction that wrote something and is still open.
+    pub(super) writing: BTreeMap<ConnectionId, Author>,
     pub(super) effects: BTreeMap<Author, u64>,
     pub(super) announced: BTreeMap<MessageName, RoleName>,
     pub(super) bodies: BTreeMap<MessageName, String>,
@@ -47,8 +49,14 @@ pub(super) struct Armed {
     pub(super) disarmed: bool,
 }
 
-pub(super) struct Flight {
+/// What is known of a timer. What a tick finds is dealt with before the next begins, so
+/// a tick is over only then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tick {
+    /// Where the latest tick began.
     pub(super) began: u64,
+    /// Where the tick before it began: the last one that is over.
+    pub(super) over: Option<u64>,
 }
 
 /// What an incarnation is doing.
