@@ -100,6 +100,19 @@ pub struct Manifest {
     pub limits: Limits,
 }
 
+impl Manifest {
+    /// All queues, each with its dependency.
+    pub fn queues(&self) -> impl Iterator<Item = (&DependencyName, &String)> {
+        self.dependencies
+            .iter()
+            .filter_map(|(name, dependency)| match &dependency.protocol {
+                Protocol::Sqs { queues } => Some(queues.keys().map(move |queue| (name, queue))),
+                Protocol::Postgres | Protocol::Http { .. } => None,
+            })
+            .flatten()
+    }
+}
+
 /// A program with its arguments. Placeholders as in [`Template`].
 #[derive(Clone, Debug)]
 pub struct Command {
@@ -368,8 +381,8 @@ pub struct Kind {
 /// A named point in a process's handling of a message.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The role that passes it.
-    pub role: RoleName,
+    /// The roles that pass it.
+    pub roles: Vec<RoleName>,
     /// What it is bound to.
     pub binding: Binding,
     /// Values picked from the call, by name: a quarantine's label, say.

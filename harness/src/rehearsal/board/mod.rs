@@ -10,6 +10,7 @@
 
 mod boundary;
 mod faults;
+mod interference;
 mod learning;
 mod lives;
 mod messages;
