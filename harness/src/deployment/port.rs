@@ -10,6 +10,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+
 /// The lowest port given out.
 const LOWEST: u16 = 12_000;
 /// Where the kernel's own range begins unless it says otherwise.
@@ -25,7 +28,7 @@ pub fn free_port() -> io::Result<u16> {
     let highest = ephemeral_start().saturating_sub(1).max(LOWEST + 1);
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
     // Different harnesses on one machine begin at different places.
-    let start = next.unwrap_or_else(|| rand::random_range(LOWEST..=highest));
+    let start = next.unwrap_or_else(|| StdRng::from_os_rng().random_range(LOWEST..=highest));
     let mut port = start;
     loop {
         let following = if port >= highest { LOWEST } else { port + 1 };

@@ -50,6 +50,9 @@ impl Director for Board {
                 board.inject(&call, Side::Before, "dropped: its author is ending", None);
                 return Before::Discard(Discard::Close);
             }
+            if let Some(ids) = board.strangers_sent(&call) {
+                board.acquainted(&ids).await;
+            }
             let passages = match &call.request {
                 Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
                     board.checkpoint(&call, request)
@@ -95,10 +98,18 @@ impl Director for Board {
         reply: Arc<Reply>,
         deliverable: bool,
     ) -> BoxFuture<'static, After> {
-        let orphans = self.record_reply(&call, &reply, deliverable);
+        let strangers = self.strangers_delivered(&call, &reply);
+        if strangers.is_none() {
+            let orphans = self.record_reply(&call, &reply, deliverable);
+            self.give_back(orphans);
+        }
         let board = self.clone();
         Box::pin(async move {
-            board.give_back(orphans);
+            if let Some(ids) = strangers {
+                board
+                    .record_strangers(&call, &reply, deliverable, ids)
+                    .await;
+            }
             let passages = stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
             if !deliverable || board.is_ending(&call.author) {
                 // The effect took place: the passage counts, but nobody is there to act on.

@@ -18,6 +18,7 @@ mod passages;
 mod quiet;
 mod record;
 mod state;
+mod strangers;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -16,15 +16,20 @@ const JOB: &str = "job";
 
 impl Board {
     /// The messages of a passage. Ids that mean nothing yet are waited for while a
-    /// submission is under way: its answer may be on its way.
+    /// submission is under way: its answer may be on its way, unless it waits for this
+    /// very call.
     pub(super) async fn attribute(&self, call: &Call, subject: &Subject) -> BTreeSet<MessageName> {
+        let may_wait = self.may_await_submissions(&call.author);
         let found = self
             .until(|| {
                 let state = self.state();
                 let messages = state.aliases.of_subject(subject);
-                let nothing_to_find = subject.ids.is_empty() && subject.inherited.is_empty();
-                (!messages.is_empty() || nothing_to_find || state.submitting.is_empty())
-                    .then_some(messages)
+                let something_to_find = !(subject.ids.is_empty() && subject.inherited.is_empty());
+                let waits = may_wait
+                    && messages.is_empty()
+                    && something_to_find
+                    && !state.submitting.is_empty();
+                (!waits).then_some(messages)
             })
             .await;
         if found.is_empty() {
