@@ -100,7 +100,27 @@ pub struct Manifest {
     pub limits: Limits,
 }
 
+/// Which protocol is spoken with a dependency, or with a process that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DependencyProtocol {
+    /// PostgreSQL v3.
+    Postgres,
+    /// SQS.
+    Sqs,
+    /// HTTP; processes speak it too.
+    Http,
+}
+
 impl Manifest {
+    /// Which protocol is spoken with a dependency, or with a process that listens.
+    pub fn protocol_of(&self, dependency: &DependencyName) -> DependencyProtocol {
+        match self.dependencies.get(dependency).map(|one| &one.protocol) {
+            Some(Protocol::Postgres) => DependencyProtocol::Postgres,
+            Some(Protocol::Sqs { .. }) => DependencyProtocol::Sqs,
+            Some(Protocol::Http { .. }) | None => DependencyProtocol::Http,
+        }
+    }
+
     /// All queues, each with its dependency.
     pub fn queues(&self) -> impl Iterator<Item = (&DependencyName, &String)> {
         self.dependencies
