@@ -80,6 +80,16 @@ pub enum ProcessError {
         /// Which.
         process: String,
     },
+    /// A signal had no effect.
+    #[error("{signal} to {process}: {reason}")]
+    Signal {
+        /// Whom.
+        process: String,
+        /// What.
+        signal: Signal,
+        /// Why not.
+        reason: String,
+    },
     /// It cannot be run; an earlier message says why.
     #[error("{0}")]
     Broken(Arc<ProcessError>),
@@ -496,6 +506,10 @@ impl Processes {
 
     /// Lets every instance of a role come up (again) and waits until it is ready.
     pub(super) async fn start(&self, role: &RoleName) -> Result<(), ProcessError> {
+        if self.slots_of(role).is_empty() {
+            // None ran by default; the scenario wants one.
+            return self.start_all([(role.clone(), 1)]).await;
+        }
         for slot in self.slots_of(role) {
             slot.wanted.send_replace(true);
             slot.up().await?;
@@ -516,6 +530,32 @@ impl Processes {
         Err(ProcessError::NotRunning {
             process: role.to_string(),
         })
+    }
+
+    /// The incarnations of a role that run now.
+    pub(super) fn running(&self, role: &RoleName, instance: Option<u32>) -> Vec<Incarnation> {
+        self.slots_of(role)
+            .into_iter()
+            .filter(|slot| instance.is_none_or(|instance| slot.instance == instance))
+            .filter_map(|slot| Some(slot.now()?.incarnation))
+            .collect()
+    }
+
+    /// Sends a signal by order of a step.
+    pub(super) async fn send(
+        &self,
+        incarnation: Incarnation,
+        signal: Signal,
+    ) -> Result<(), ProcessError> {
+        let process = incarnation.to_string();
+        match self.signal(incarnation, signal, None).await {
+            Ok(_) => Ok(()),
+            Err(reason) => Err(ProcessError::Signal {
+                process,
+                signal,
+                reason,
+            }),
+        }
     }
 
     /// Instances that are on their way up or down, or down though wanted.
