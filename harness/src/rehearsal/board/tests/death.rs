@@ -231,3 +231,50 @@ async fn an_unordered_death_is_announced_only_by_what_was_in_hand() {
         assert_eq!(seen, Some(expected));
     }
 }
+
+#[tokio::test]
+async fn one_call_with_several_messages_is_one_death_and_every_fault_that_wanted_it_landed() {
+    let bench = Bench::new().with(&["M1", "M2"]);
+    for message in ["M1", "M2"] {
+        bench.board.arm(fault(
+            Signal::SIGKILL,
+            "opened",
+            Some(message),
+            Times::First(1),
+        ));
+    }
+    let after = bench.receives(&bench.packer, &["M1", "M2"]).await;
+    assert!(matches!(after, After::Discard(_)));
+    assert_eq!(bench.asked(), [Signal::SIGKILL]);
+    let landed = |kind: &&&str| **kind == "landed";
+    assert_eq!(bench.fault_entries().iter().filter(landed).count(), 2);
+    assert!(!bench.fault_entries().contains(&"missed"));
+}
+
+#[tokio::test]
+async fn a_wire_attempt_of_a_known_call_counts_no_further_passage() {
+    let bench = Bench::new().with(&["M1"]);
+    bench
+        .board
+        .arm(fault(Signal::SIGTERM, "removed", None, Times::Nth(2)));
+    let attempt = |invocation: &str| {
+        let body = json!({ "ReceiptHandle": "receipt-M1" });
+        let call = bench.action(&bench.packer, "DeleteMessage", body);
+        let Request::Sqs(request) = call.request.clone() else {
+            unreachable!()
+        };
+        let invocation = Some(invocation.to_owned());
+        let request = Request::Sqs(SqsRequest {
+            invocation,
+            ..request
+        });
+        Arc::new(Call {
+            request,
+            ..(*call).clone()
+        })
+    };
+    for (invocation, signals) in [("a", 0), ("a", 0), ("b", 1), ("b", 2), ("c", 2)] {
+        let _ = bench.whole(&attempt(invocation)).await;
+        assert_eq!(bench.asked().len(), signals, "{invocation}");
+    }
+}

@@ -17,9 +17,9 @@ use tokio::sync::watch;
 
 use super::{Actor, Board, Inner, Life};
 use crate::checkpoint;
-use crate::fault::{Effect, Fault, Times};
+use crate::fault::{Effect, Fault, Point, Times, Whose};
 use crate::history::{DeathCause, Entry, Event, History};
-use crate::ids::{Author, ConnectionId, FaultId, Incarnation, MessageName};
+use crate::ids::{Author, ConnectionId, FaultId, Incarnation};
 use crate::manifest::Manifest;
 use crate::rehearsal::deliveries::Delivery;
 use crate::tap::{
@@ -96,8 +96,8 @@ fn packer(start: u32) -> Incarnation {
 fn fault(signal: Signal, stage: &str, message: Option<&str>, times: Times) -> Fault {
     Fault {
         effect: Effect::Signal(signal),
-        stage: stage.into(),
-        message: message.map(MessageName::from),
+        point: Point::stage(stage),
+        whose: message.map_or(Whose::Any, |message| Whose::These(vec![message.into()])),
         times,
     }
 }
