@@ -21,6 +21,7 @@ mod plan;
 mod processes;
 mod quiet;
 mod snapshot;
+mod strangers;
 mod summary;
 mod surroundings;
 mod venue;
@@ -237,6 +238,7 @@ impl Rehearsal {
     pub async fn end(&mut self) {
         self.board.disarm_all();
         self.processes.shut_down().await;
+        self.note_strangers().await;
         for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });
         }
