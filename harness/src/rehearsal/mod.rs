@@ -9,6 +9,7 @@
 
 mod aliases;
 mod board;
+mod bypass;
 mod client;
 mod control;
 mod deliveries;
@@ -21,7 +22,6 @@ mod plan;
 mod processes;
 mod quiet;
 mod snapshot;
-mod strangers;
 mod summary;
 mod surroundings;
 mod venue;
@@ -130,7 +130,7 @@ impl Rehearsal {
     ) -> Result<Self, RehearsalError> {
         let manifest = Arc::clone(venue.manifest());
         let number = venue.next_rehearsal();
-        let history = Arc::new(History::begin(&directory, manifest.secrets())?);
+        let history = Arc::new(History::begin(&directory, venue.secrets())?);
         history.append(Event::Began {
             schema: SCHEMA,
             run: title.run.clone(),
@@ -238,7 +238,7 @@ impl Rehearsal {
     pub async fn end(&mut self) {
         self.board.disarm_all();
         self.processes.shut_down().await;
-        self.note_strangers().await;
+        self.note_bypasses().await;
         for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });
         }
