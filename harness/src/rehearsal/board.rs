@@ -26,6 +26,7 @@ use crate::ids::{
     StageName,
 };
 use crate::manifest::{Manifest, Ready};
+use crate::outage::{Aftermath, Outages, Treatment};
 use crate::stage::{self, Passage, Subject};
 use crate::tap::{
     After, Before, Call, Director, Discard, Extent, HttpRequest, Reply, Request, Side,
@@ -56,11 +57,13 @@ struct Inner {
     /// Queue names at the dependency by (dependency, name in the manifest).
     queues: BTreeMap<(DependencyName, String), String>,
     actor: OnceLock<Arc<dyn Actor>>,
+    outages: Outages,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    fault_ids: u64,
     calls: u64,
     connections: u64,
     faults: Vec<Armed>,
@@ -118,11 +121,13 @@ impl Board {
         history: Arc<History>,
         queues: BTreeMap<(DependencyName, String), String>,
     ) -> Self {
+        let outages = Outages::new(Arc::clone(&manifest), Arc::clone(&history));
         Self(Arc::new(Inner {
             manifest,
             history,
             queues,
             actor: OnceLock::new(),
+            outages,
             state: Mutex::default(),
         }))
     }
@@ -141,6 +146,18 @@ impl Board {
 
     pub(super) fn manifest(&self) -> &Arc<Manifest> {
         &self.0.manifest
+    }
+
+    /// The outages of this rehearsal.
+    pub(super) fn outages(&self) -> &Outages {
+        &self.0.outages
+    }
+
+    /// A number for a fault or an outage.
+    pub(super) fn next_fault(&self) -> FaultId {
+        let mut state = self.state();
+        state.fault_ids += 1;
+        FaultId(state.fault_ids)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -163,6 +180,7 @@ impl Board {
     // Messages
 
     pub(super) fn declare(&self, message: &MessageName, kills: Option<RoleName>, ids: &[&str]) {
+        self.0.outages.declare(message);
         let mut state = self.state();
         for id in ids {
             state.aliases.learn(id, message);
@@ -329,8 +347,8 @@ impl Board {
     // Faults
 
     pub(super) fn arm(&self, fault: Fault) -> FaultId {
+        let id = self.next_fault();
         let mut state = self.state();
-        let id = FaultId(state.faults.len() as u64 + 1);
         let (text, expected) = (fault.to_string(), fault.times.expected());
         state.faults.push(Armed {
             id,
@@ -383,6 +401,7 @@ impl Board {
                 .map(|message| format!("{message} is being submitted")),
         );
         reasons.extend(state.held.values().map(|what| format!("held: {what}")));
+        reasons.extend(self.0.outages.passing());
         reasons.extend(
             state
                 .faults
@@ -474,7 +493,7 @@ impl Board {
 
     // Calls
 
-    fn record_call(&self, call: &Call) {
+    fn record_call(&self, call: &Call) -> BTreeSet<MessageName> {
         let ids = stage::ids_of(&self.0.manifest, call);
         let summary = summary::request(call);
         let content = self.0.history.blob(&summary::request_content(call));
@@ -519,7 +538,7 @@ impl Board {
             author: call.author.clone(),
             dependency: call.dependency.clone(),
             summary,
-            messages: messages.into_iter().collect(),
+            messages: messages.iter().cloned().collect(),
             attribution,
             content,
         });
@@ -538,6 +557,7 @@ impl Board {
         }
         drop(state);
         self.0.history.nudge();
+        messages
     }
 
     fn record_reply(&self, call: &Call, reply: &Reply, deliverable: bool) -> Vec<Delivery> {
@@ -747,6 +767,10 @@ impl Board {
                         self.state().effects.insert(call.author.clone(), seq);
                     }
                     triggered.extend(self.trigger(call, &passage.stage, message.as_ref()));
+                    self.0
+                        .outages
+                        .passed(&passage.stage, message.as_ref())
+                        .await;
                 }
             }
         }
@@ -979,7 +1003,7 @@ impl Director for Board {
     }
 
     fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
-        self.record_call(&call);
+        let messages = self.record_call(&call);
         let board = self.clone();
         Box::pin(async move {
             if board.is_ending(&call.author) {
@@ -993,7 +1017,7 @@ impl Director for Board {
                 _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
             };
             match board.hold(&call, Side::Before, passages).await {
-                Held::Free => Before::Forward,
+                Held::Free => board.outlast(&call, &messages).await,
                 Held::Drop(fault) => {
                     board.inject(&call, Side::Before, "dropped", Some(fault));
                     Before::Discard(Discard::Close)
@@ -1031,7 +1055,7 @@ impl Director for Board {
                 return After::Discard(Discard::Close);
             }
             match board.hold(&call, Side::After, passages).await {
-                Held::Free => After::Deliver,
+                Held::Free => board.aftermath(&call).await,
                 Held::Drop(fault) => {
                     board.inject(&call, Side::After, "reply dropped", Some(fault));
                     After::Discard(Discard::Close)
@@ -1050,6 +1074,46 @@ impl Director for Board {
 }
 
 impl Board {
+    /// What outages make of a call.
+    async fn outlast(&self, call: &Call, messages: &BTreeSet<MessageName>) -> Before {
+        loop {
+            match self.0.outages.before(call, messages) {
+                Treatment::Forward => return Before::Forward,
+                Treatment::Answer(reply) => {
+                    self.state().flights.remove(&call.id);
+                    return Before::Answer(reply);
+                }
+                Treatment::Discard(how) => {
+                    self.state().flights.remove(&call.id);
+                    return Before::Discard(how);
+                }
+                Treatment::Wait(over) => {
+                    let guard = HeldGuard::new(self.clone(), call, Side::Before);
+                    over.await;
+                    drop(guard);
+                    if self.is_ending(&call.author) {
+                        return Before::Discard(Discard::Close);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What outages make of a reply.
+    async fn aftermath(&self, call: &Call) -> After {
+        match self.0.outages.after(call) {
+            None => After::Deliver,
+            Some(Aftermath::Replace(reply)) => After::Replace(reply),
+            Some(Aftermath::Discard(how)) => After::Discard(how),
+            Some(Aftermath::Wait(over)) => {
+                let guard = HeldGuard::new(self.clone(), call, Side::After);
+                over.await;
+                drop(guard);
+                After::Deliver
+            }
+        }
+    }
+
     fn inject(&self, call: &Call, side: Side, what: &str, fault: Option<FaultId>) {
         self.state().flights.remove(&call.id);
         let what = what.to_owned();
@@ -1102,9 +1166,13 @@ impl Board {
                         stage: passage.stage.clone(),
                         incarnation: incarnation.clone(),
                         call: call.id,
-                        message,
+                        message: message.clone(),
                         captured: subject.captured.clone(),
                     });
+                    self.0
+                        .outages
+                        .passed(&passage.stage, message.as_ref())
+                        .await;
                 }
             }
         }

@@ -127,6 +127,7 @@ impl Rehearsal {
             Err(_) => child.kill().await,
         };
         around.gate.close().await;
+        self.board.outages().detach(&incarnation);
         let code = match outcome {
             ExitOutcome::Code(code) => Some(code),
             ExitOutcome::Signal(_) | ExitOutcome::Unknown => None,

@@ -342,6 +342,9 @@ impl Processes {
         board.exited(&current.incarnation, code, signal, cause);
         ended.send_replace(true);
         slot.current.send_replace(None);
+        board.outages().detach(&current.incarnation);
+        // A dependency that the harness keeps down sees no connection end before it is up.
+        board.outages().all_usable().await;
         if tokio::time::timeout(DRAIN, around.drain()).await.is_err() {
             board.history().append(Event::Trouble {
                 reason: format!(

@@ -18,6 +18,8 @@ struct Shared {
     wanted: watch::Sender<bool>,
     /// Whether they are.
     refused: watch::Sender<bool>,
+    /// Cancelled once nothing is accepted any more.
+    over: CancellationToken,
     live: Mutex<BTreeMap<ConnectionId, Live>>,
 }
 
@@ -38,6 +40,7 @@ impl Default for Line {
         Self(Arc::new(Shared {
             wanted: watch::Sender::new(false),
             refused: watch::Sender::new(false),
+            over: CancellationToken::new(),
             live: Mutex::default(),
         }))
     }
@@ -86,12 +89,16 @@ impl Line {
     }
 
     async fn settled(&self, refused: bool) {
-        let _ = self
-            .0
-            .refused
-            .subscribe()
-            .wait_for(|is| *is == refused)
-            .await;
+        let mut refusing = self.0.refused.subscribe();
+        tokio::select! {
+            _ = refusing.wait_for(|is| *is == refused) => {}
+            () = self.0.over.cancelled() => {}
+        }
+    }
+
+    /// Nothing is accepted any more, and nobody waits for it.
+    pub(super) fn end(&self) {
+        self.0.over.cancel();
     }
 
     fn live(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Live>> {

@@ -108,6 +108,7 @@ impl Tap {
     /// use after the death of the tap's author: its sides have ended already.
     pub async fn drain(&self) {
         self.accepting.cancel();
+        self.line.end();
         self.connections.close();
         self.connections.wait().await;
     }
@@ -123,6 +124,7 @@ impl Tap {
 impl Drop for Tap {
     fn drop(&mut self) {
         self.accepting.cancel();
+        self.line.end();
         self.closing.cancel();
     }
 }
