@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use sqlx::postgres::PgPool;
 
+use super::own::OwnServer;
 use crate::ids::DependencyName;
 use crate::stub::Stub;
 
@@ -101,6 +102,8 @@ pub(super) struct Dependencies {
     pub(super) externals: BTreeMap<DependencyName, SocketAddr>,
     /// Values for `${setting.…}`.
     pub(super) settings: BTreeMap<String, String>,
+    /// Servers that no other rehearsal uses.
+    pub(super) servers: BTreeMap<DependencyName, OwnServer>,
 }
 
 impl Dependencies {

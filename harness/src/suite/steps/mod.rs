@@ -4,6 +4,7 @@
 mod fault;
 mod message;
 mod operator;
+mod outage;
 mod process;
 mod setting;
 mod total;
@@ -25,6 +26,7 @@ pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
         setting::pack(),
         message::pack(),
         fault::pack(),
+        outage::pack(),
         process::pack(),
         total::pack(),
         operator::pack(),
