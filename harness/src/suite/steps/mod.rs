@@ -2,6 +2,7 @@
 //! [`crate::rehearsal`].
 
 mod fault;
+mod fleet;
 mod message;
 mod operator;
 mod outage;
@@ -27,6 +28,7 @@ pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
         message::pack(),
         fault::pack(),
         outage::pack(),
+        fleet::pack(),
         process::pack(),
         total::pack(),
         operator::pack(),
