@@ -56,9 +56,6 @@ pub(super) struct RunArguments {
     /// Wait for what happens by itself, visibility timeouts for instance
     #[arg(long)]
     real_time: bool,
-    /// Leave what the run created for a look at it
-    #[arg(long)]
-    keep: bool,
     /// Show what is selected; start nothing
     #[arg(long)]
     list: bool,
@@ -149,7 +146,6 @@ pub(super) fn run<A: Application>(
         id,
         seed: arguments.seed,
         real_time: arguments.real_time,
-        keep: arguments.keep,
     });
     let options = RunOptions {
         jobs: arguments

@@ -188,7 +188,6 @@ fn attempt<P: Project>(
         id,
         seed: target.seed,
         real_time: false,
-        keep: false,
     });
     let options = RunOptions {
         jobs: arguments

@@ -44,8 +44,6 @@ pub struct RunInfo {
     pub directory: PathBuf,
     /// Whether waiting is done in real time where it could be shortened.
     pub real_time: bool,
-    /// Whether what the run created is left for a person to look at.
-    pub keep: bool,
 }
 
 /// What a world is opened with.

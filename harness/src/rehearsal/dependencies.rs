@@ -202,6 +202,30 @@ impl Dependencies {
         }
     }
 
+    /// Puts a message on a queue of the manifest; gives its MessageId.
+    pub(super) async fn put(
+        &self,
+        dependency: &DependencyName,
+        queue: &str,
+        body: &str,
+    ) -> Result<String, DependencyError> {
+        let service = &self.queues[dependency];
+        let answer = service
+            .client
+            .send_message()
+            .queue_url(&service.queues[queue].url)
+            .message_body(body)
+            .send()
+            .await
+            .map_err(|error| DependencyError::Queue {
+                dependency: dependency.clone(),
+                action: "SendMessage",
+                queue: queue.to_owned(),
+                reason: DisplayErrorContext(&error).to_string(),
+            })?;
+        Ok(answer.message_id.unwrap_or_default())
+    }
+
     /// What a queue holds.
     pub(super) async fn counts(
         &self,
@@ -299,9 +323,9 @@ impl Dependencies {
         &self,
         dependency: &DependencyName,
         query: &str,
-        job: &str,
+        job: Option<&str>,
     ) -> Result<Option<String>, DependencyError> {
-        let rows = self.rows(dependency, query, Some(job)).await?;
+        let rows = self.rows(dependency, query, job).await?;
         if rows.len() > 1 || rows.iter().any(|row| row.len() != 1) {
             return Err(DependencyError::Shape {
                 dependency: dependency.clone(),

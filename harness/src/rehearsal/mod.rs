@@ -10,9 +10,12 @@
 mod aliases;
 mod board;
 mod client;
+mod consumption;
+mod control;
 mod deliveries;
 mod dependencies;
 mod facts;
+mod foreign;
 mod messages;
 mod operator;
 mod outages;
@@ -28,13 +31,14 @@ mod venue;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub use client::Submission;
+pub use client::{ClientAnswer, Posting, Submission};
 pub use dependencies::DependencyError;
 pub use operator::{OperatorAnswer, OperatorError};
 pub use plan::{Plan, PlanError};
 pub use processes::ProcessError;
-pub use quiet::NotQuiet;
+pub use quiet::{NotQuiet, Unrest};
 pub use snapshot::{Snapshot, totals};
 pub use venue::{Venue, VenueError, VenueOptions};
 
@@ -96,6 +100,8 @@ pub struct Title {
     pub place: String,
     /// Its seed.
     pub seed: u64,
+    /// Whether visibility timeouts are waited for where they could be shortened.
+    pub real_time: bool,
 }
 
 /// One scenario against one fresh deployment, under way.
@@ -112,6 +118,8 @@ pub struct Rehearsal {
     directory: PathBuf,
     injections: Vec<Injection>,
     stop_expected: bool,
+    /// How long the client waits for an answer.
+    patience: Duration,
 }
 
 impl Rehearsal {
@@ -157,6 +165,7 @@ impl Rehearsal {
             Arc::clone(&dependencies),
             venue.registry().clone(),
             directory.join("processes"),
+            title.real_time,
         );
         board.set_actor(Arc::new(processes.clone()));
         let mut rehearsal = Self {
@@ -171,7 +180,11 @@ impl Rehearsal {
             directory,
             injections: Vec::new(),
             stop_expected: plan.stop_expected(),
+            patience: plan.patience().unwrap_or(client::PATIENCE),
         };
+        if plan.stop_expected() {
+            rehearsal.board.history().append(Event::StopExpected);
+        }
         for message in plan.messages() {
             rehearsal.declare(message)?;
         }
@@ -274,15 +287,22 @@ impl Rehearsal {
         &self.manifest
     }
 
-    /// The job id of a message, once its client knows it.
+    /// The job id of a message: as its client was told, else as it was seen to be made
+    /// durable. A message that the harness put on a queue goes by its MessageId.
     pub fn job_of(&self, message: &MessageName) -> Option<String> {
         self.board.history().read(|entries| {
-            entries.iter().rev().find_map(|entry| match &entry.event {
+            let told = entries.iter().rev().find_map(|entry| match &entry.event {
                 Event::Accepted {
                     message: accepted,
                     job,
                 } if accepted == message => Some(job.clone()),
                 _ => None,
+            });
+            told.or_else(|| {
+                entries.iter().find_map(|entry| match &entry.event {
+                    Event::Alias { id, message: of } if of == message => Some(id.clone()),
+                    _ => None,
+                })
             })
         })
     }

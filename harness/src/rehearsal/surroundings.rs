@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::board::Board;
 use super::dependencies::Dependencies;
 use super::processes::ProcessError;
 use crate::checkpoint::{self, Checkpoint};
-use crate::deployment::{Logs, Start};
+use crate::deployment::{Logs, Start, free_port};
 use crate::ids::{Author, DependencyName, Incarnation};
 use crate::manifest::{Command, Manifest, Protocol};
 use crate::tap::{self, Director, Gate, Tap, TapContext};
@@ -178,10 +178,4 @@ fn defaults(values: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
     .into_iter()
     .map(|(name, value)| (name.into(), value.into()))
     .collect()
-}
-
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
 }

@@ -117,7 +117,7 @@ pub enum VenueError {
     QueueServer(#[source] StartError),
     /// The embedded queue server did not become ready.
     #[error(transparent)]
-    QueueNotReady(#[from] NotReady),
+    QueueNotReady(Box<NotReady>),
     /// An address leads nowhere.
     #[error("`{dependency}`: {url} cannot be reached: {reason}")]
     Address {
@@ -148,6 +148,12 @@ pub enum VenueError {
         /// Why.
         reason: String,
     },
+}
+
+impl From<NotReady> for VenueError {
+    fn from(error: NotReady) -> Self {
+        Self::QueueNotReady(Box::new(error))
+    }
 }
 
 /// What all rehearsals of one run share.

@@ -2,7 +2,6 @@
 //! are swept.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +23,7 @@ pub(super) const WATCHDOG: &str = "__watchdog";
 /// Every program that rehearses calls this first: the watchdog is the program itself.
 pub fn watch_if_asked() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
-    if arguments.next()? != OsString::from(WATCHDOG) {
+    if arguments.next()? != WATCHDOG {
         return None;
     }
     let directory = PathBuf::from(arguments.next()?);

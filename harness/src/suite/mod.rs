@@ -68,6 +68,7 @@ impl Suite {
             .with("kind", manifest.messages.kinds.keys())
             .with("process", manifest.processes.keys())
             .with("total", manifest.totals.keys().cloned().chain(built_in))
+            .with("queue", manifest.queues().map(|(_, queue)| queue))
             .with("end", manifest.terminal.keys())
             .with("command", manifest.operator.keys())
             .with("observation", manifest.observations.keys())

@@ -6,7 +6,7 @@ use super::Board;
 use super::boundary::HeldGuard;
 use crate::ids::{FaultId, MessageName};
 use crate::outage::{Aftermath, Outages, Treatment};
-use crate::tap::{After, Before, Call, Discard, Side};
+use crate::tap::{After, Before, Call, Discard, Reply, Side};
 
 impl Board {
     /// The outages of this rehearsal.
@@ -45,8 +45,13 @@ impl Board {
     }
 
     /// What becomes of a reply.
-    pub(super) async fn aftermath(&self, call: &Call) -> After {
-        match self.0.outages.after(call) {
+    pub(super) async fn aftermath(&self, call: &Call, reply: &Reply) -> After {
+        let aftermath = self.0.outages.after(call);
+        if let Some(Aftermath::Replace(_) | Aftermath::Discard(_)) = aftermath {
+            // Nobody has what a lost reply hands over.
+            self.give_back(self.forget_delivered(call, reply));
+        }
+        match aftermath {
             None => After::Deliver,
             Some(Aftermath::Replace(reply)) => After::Replace(reply),
             Some(Aftermath::Discard(how)) => After::Discard(how),

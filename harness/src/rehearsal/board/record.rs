@@ -74,6 +74,13 @@ impl Board {
                 began,
                 empty_handed: true,
             };
+            let at_most = request.body.get("MaxNumberOfMessages");
+            let at_most = at_most.and_then(serde_json::Value::as_u64).unwrap_or(1);
+            self.0.history.append(Event::Receiving {
+                call: call.id,
+                incarnation: incarnation.clone(),
+                at_most: u32::try_from(at_most).unwrap_or(u32::MAX),
+            });
             state.receives.insert(incarnation.clone(), receive);
         }
         drop(state);
@@ -136,6 +143,17 @@ impl Board {
         orphans
     }
     pub(super) fn inject(&self, call: &Call, side: Side, what: &str, fault: Option<FaultId>) {
+        self.note_injection(call, side, what, fault);
+    }
+
+    /// What was done to a call that goes on.
+    pub(super) fn note_injection(
+        &self,
+        call: &Call,
+        side: Side,
+        what: &str,
+        fault: Option<FaultId>,
+    ) {
         let what = what.to_owned();
         self.0.history.append(Event::Injected {
             call: call.id,

@@ -23,6 +23,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::given("{messages} carry/carries a {kind} content")
+            .alias("{messages} carry/carries an {kind} content")
             .alias("{messages} is/are {kind}")
             .doc("Says what messages carry, by a kind of the manifest.")
             .example("Given M3 is poison")
