@@ -7,10 +7,14 @@ use super::node::Node;
 use super::placeholders::Placeholders;
 use super::table::{Table, list, scalar, template, text};
 use super::totals::{read_claim, read_stage_name};
-use crate::ids::StageName;
+use crate::ids::{RoleName, StageName};
 
 pub(super) fn read_consumption<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Consumption> {
     let table = Table::read(cx, node, keys::CONSUMPTION, "`consumption`")?;
+    let role = table.need_text(cx, "process").and_then(|(role, span)| {
+        cx.process(span, role)?;
+        Some(RoleName::new(role))
+    });
     let mode = table.need(cx, "mode").and_then(|node| {
         let table = Table::read(cx, node, keys::CLAIM, table.what("mode"))?;
         read_claim(cx, &table)
@@ -62,6 +66,7 @@ pub(super) fn read_consumption<'n>(cx: &mut Context<'n>, node: &'n Node) -> Opti
         }),
     };
     Some(Consumption {
+        role: role?,
         mode: mode?,
         ownerless: ownerless?,
         in_hand: in_hand?,

@@ -38,7 +38,7 @@ tables! {
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
         "queue" "request";
-    CONSUMPTION: "consumption" = "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
+    CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
         "probes";
     MESSAGES: "messages" = "submit" "recognise" "kinds";
     SUBMIT: "submit" = "process" "request" "headers" "body" "job";

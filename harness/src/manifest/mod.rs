@@ -103,7 +103,27 @@ pub struct Manifest {
     pub limits: Limits,
 }
 
+/// Which protocol is spoken with a dependency, or with a process that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DependencyProtocol {
+    /// PostgreSQL v3.
+    Postgres,
+    /// SQS.
+    Sqs,
+    /// HTTP; processes speak it too.
+    Http,
+}
+
 impl Manifest {
+    /// Which protocol is spoken with a dependency, or with a process that listens.
+    pub fn protocol_of(&self, dependency: &DependencyName) -> DependencyProtocol {
+        match self.dependencies.get(dependency).map(|one| &one.protocol) {
+            Some(Protocol::Postgres) => DependencyProtocol::Postgres,
+            Some(Protocol::Sqs { .. }) => DependencyProtocol::Sqs,
+            Some(Protocol::Http { .. }) | None => DependencyProtocol::Http,
+        }
+    }
+
     /// All queues, each with its dependency.
     pub fn queues(&self) -> impl Iterator<Item = (&DependencyName, &String)> {
         self.dependencies
@@ -543,6 +563,8 @@ pub struct Background {
 /// What consumers may do at a time, by the system's own word and by what is seen of it.
 #[derive(Clone, Debug)]
 pub struct Consumption {
+    /// Whose consumption it is.
+    pub role: RoleName,
     /// The mode of this moment: one row of one text.
     pub mode: Claim,
     /// How many attempts are open whose owner is dead: one number. Nought once everything

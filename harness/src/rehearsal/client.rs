@@ -29,6 +29,8 @@ pub enum Submission {
     Refused {
         /// What it said.
         reason: String,
+        /// The status code, if it answered.
+        status: Option<u16>,
     },
 }
 
@@ -88,7 +90,7 @@ impl Rehearsal {
                 self.contents.accepted(message, job);
                 self.board.accepted(message, job);
             }
-            Ok(Submission::Refused { reason }) => self.board.refused(message, reason),
+            Ok(Submission::Refused { reason, .. }) => self.board.refused(message, reason),
             Err(error) => self.board.refused(message, &error.to_string()),
         }
         submission
@@ -100,6 +102,7 @@ impl Rehearsal {
             Some(job) => Submission::Accepted { job },
             None => Submission::Refused {
                 reason: answer.said,
+                status: answer.status,
             },
         })
     }

@@ -71,6 +71,24 @@ impl Rehearsal {
             .await;
     }
 
+    /// Whether some incarnation of a role printed a line with this text.
+    pub fn has_logged(&self, role: &RoleName, text: &str) -> bool {
+        let started: Vec<Incarnation> = self.board.history().read(|entries| {
+            let started = entries.iter().filter_map(|entry| match &entry.event {
+                Event::Started { incarnation, .. } if incarnation.role == *role => {
+                    Some(incarnation.clone())
+                }
+                _ => None,
+            });
+            started.collect()
+        });
+        let logs = self.directory.join("processes");
+        started.iter().any(|incarnation| {
+            let printed = std::fs::read(logs.join(format!("{incarnation}.log")));
+            printed.is_ok_and(|printed| String::from_utf8_lossy(&printed).contains(text))
+        })
+    }
+
     /// How many times a message has passed a stage.
     pub fn passages(&self, message: &MessageName, wanted: &StageName) -> usize {
         self.board.history().read(|entries| {

@@ -39,6 +39,7 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
     let hands = Hands::of(before);
     living
         .into_iter()
+        .filter(|incarnation| incarnation.role == consumption.role)
         .filter_map(|incarnation| {
             let asked = hands
                 .asked

@@ -10,6 +10,7 @@ use crate::manifest::{Claim, Consumption, Manifest, Template};
 pub(super) fn consuming() -> Manifest {
     let mut manifest = MANIFEST.clone();
     manifest.consumption = Some(Consumption {
+        role: "packer".into(),
         mode: Claim {
             dependency: "database".into(),
             query: String::new(),

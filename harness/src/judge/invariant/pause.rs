@@ -30,7 +30,7 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
                 pause = None;
                 asked.clear();
             }
-            Event::Receiving { incarnation, .. } => {
+            Event::Receiving { incarnation, .. } if incarnation.role == consumption.role => {
                 let Some(begun) = pause else { continue };
                 let so_far = asked.entry(incarnation).or_default();
                 so_far.push(entry.seq);

@@ -5,8 +5,8 @@ use nix::sys::signal::Signal;
 
 use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
-use crate::ids::{DependencyName, MessageName, StageName};
-use crate::manifest::{Binding, Manifest, Protocol};
+use crate::ids::{DependencyName, StageName};
+use crate::manifest::{Binding, DependencyProtocol, Manifest};
 use crate::suite::Scene;
 
 const GROUP: &str = "faults";
@@ -218,39 +218,41 @@ fn check_effect(manifest: &Manifest, stage: &StageName, effect: &Effect) -> Resu
     check_call(manifest, dependency, effect)
 }
 
-pub(super) fn check_call(
+fn check_call(
     manifest: &Manifest,
     dependency: &DependencyName,
     effect: &Effect,
 ) -> Result<(), StepError> {
-    let protocol = manifest
-        .dependencies
-        .get(dependency)
-        .map(|one| &one.protocol);
+    let protocol = manifest.protocol_of(dependency);
     match (effect, protocol) {
-        (Effect::Duplicate, Some(Protocol::Postgres)) => {
+        (Effect::Duplicate, DependencyProtocol::Postgres) => {
             Err(StepError::invalid("a database connection repeats no call"))
         }
-        (Effect::RefuseEntry(_), Some(Protocol::Postgres | Protocol::Http { .. })) => {
+        (Effect::RefuseEntry(_), DependencyProtocol::Postgres | DependencyProtocol::Http) => {
             Err(StepError::invalid("only calls to a queue have entries"))
         }
-        (Effect::Answer(code), Some(Protocol::Postgres)) if !is_sqlstate(code) => {
-            Err(StepError::invalid(format!(
-                "`{code}` is no SQLSTATE; write five characters, such as 40001"
-            )))
-        }
-        (Effect::Answer(code), Some(Protocol::Http { .. }) | None) if !is_status(code) => Err(
-            StepError::invalid(format!("`{code}` is no status code; write 200 to 599")),
-        ),
-        (Effect::Answer(code), Some(Protocol::Sqs { .. }))
-            if !code.starts_with(|first: char| first.is_ascii_alphabetic()) =>
-        {
-            Err(StepError::invalid(format!(
-                "`{code}` is no error of SQS; write its name, such as InternalError"
-            )))
-        }
+        (Effect::Answer(code) | Effect::RefuseEntry(code), _) => check_code(protocol, code),
         _ => Ok(()),
     }
+}
+
+/// Whether a dependency of this protocol knows such an error.
+pub(super) fn check_code(protocol: DependencyProtocol, code: &str) -> Result<(), StepError> {
+    let (fits, what) = match protocol {
+        DependencyProtocol::Postgres => (
+            is_sqlstate(code),
+            "no SQLSTATE; write five characters, such as 40001",
+        ),
+        DependencyProtocol::Http => (is_status(code), "no status code; write 200 to 599"),
+        DependencyProtocol::Sqs => (
+            code.starts_with(|first: char| first.is_ascii_alphabetic()),
+            "no error of SQS; write its name, such as InternalError",
+        ),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(StepError::invalid(format!("`{code}` is {what}")))
 }
 
 fn is_sqlstate(code: &str) -> bool {
@@ -260,9 +262,4 @@ fn is_sqlstate(code: &str) -> bool {
 fn is_status(code: &str) -> bool {
     code.parse::<u16>()
         .is_ok_and(|status| (200..600).contains(&status))
-}
-
-/// Names a message where a phrase says `of M1`.
-pub(super) fn of(messages: &[MessageName]) -> Whose {
-    Whose::These(messages.to_vec())
 }

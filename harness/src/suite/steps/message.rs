@@ -68,7 +68,7 @@ async fn submit(scene: &mut Scene, messages: &[MessageName]) -> Result<(), StepE
         let rehearsal = scene.running().await?;
         match rehearsal.submit(message).await.map_err(StepError::broken)? {
             Submission::Accepted { .. } => {}
-            Submission::Refused { reason } => {
+            Submission::Refused { reason, .. } => {
                 return Err(StepError::failed(format!(
                     "{message} was not accepted: {reason}"
                 )));

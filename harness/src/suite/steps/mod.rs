@@ -1,8 +1,14 @@
 //! The phrases that features may use. A step translates; what it does lives in
 //! [`crate::rehearsal`].
 
+mod barrier;
+mod client;
 mod fault;
+mod figure;
 mod fleet;
+mod foreign;
+mod instance;
+mod log;
 mod message;
 mod operator;
 mod outage;
@@ -29,7 +35,12 @@ pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
         fault::pack(),
         outage::pack(),
         fleet::pack(),
+        client::pack(),
+        foreign::pack(),
         process::pack(),
+        instance::pack(),
+        barrier::pack(),
+        log::pack(),
         total::pack(),
         operator::pack(),
     ]

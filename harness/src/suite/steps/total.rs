@@ -1,6 +1,7 @@
 //! Totals and figures of single messages. All are judged from one snapshot, taken once
 //! when everything is quiet.
 
+use super::figure::Figure;
 use super::process::differ;
 use crate::gherkin::{Row, Step, StepError, StepKind, Table};
 use crate::history::Event;
@@ -19,7 +20,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .group(GROUP)
             .run(|scene: &mut Scene, _, _, _| Box::pin(async move { scene.snapshot().await.map(drop) })),
         Step::then("the totals are")
-            .doc("Compares totals: a label stands in parentheses, `completed + left in queue` is a sum, `at most 3` and `at least 3` are bounds.")
+            .doc("Compares totals; a label stands in parentheses: `quarantined (attempt limit)`. Totals may be added: `completed + quarantined`; a figure may be a range: `10 to 20`, `at most 20`, `at least 10`.")
             .example("Then the totals are")
             .group(GROUP)
             .run(|scene: &mut Scene, _, table, _| {
@@ -28,19 +29,17 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     let known = scene.known_totals();
                     let snapshot = scene.snapshot().await?;
                     let mut rows = Vec::new();
-                    for (name, bound) in expected {
+                    for (name, value) in expected {
                         let mut seen = 0;
-                        for part in name.split(" + ") {
-                            let (total, label) = split_label(part);
+                        for name in name.split(" + ") {
+                            let (total, label) = split_label(name);
                             if !known.iter().any(|known| known == total) {
-                                return Err(StepError::invalid(format!(
-                                    "there is no total `{total}`"
-                                ))
-                                .with_help(format!("the totals are {}", known.join(", "))));
+                                return Err(StepError::invalid(format!("there is no total `{total}`"))
+                                    .with_help(format!("the totals are {}", known.join(", "))));
                             }
                             seen += snapshot.total(total, label);
                         }
-                        rows.push(bound.row(&name, seen));
+                        rows.push(value.row(&name, seen));
                     }
                     if rows.iter().all(Row::agrees) {
                         return Ok(());
@@ -124,45 +123,7 @@ impl Scene {
     }
 }
 
-/// What a total must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bound {
-    Exactly(i64),
-    AtMost(i64),
-    AtLeast(i64),
-}
-
-impl Bound {
-    fn parse(text: &str) -> Option<Self> {
-        if let Some(value) = text.strip_prefix("at most ") {
-            return value.parse().ok().map(Self::AtMost);
-        }
-        if let Some(value) = text.strip_prefix("at least ") {
-            return value.parse().ok().map(Self::AtLeast);
-        }
-        text.parse().ok().map(Self::Exactly)
-    }
-
-    fn allows(self, seen: i64) -> bool {
-        match self {
-            Self::Exactly(value) => seen == value,
-            Self::AtMost(value) => seen <= value,
-            Self::AtLeast(value) => seen >= value,
-        }
-    }
-
-    /// A row that agrees if the bound allows what was seen.
-    fn row(self, name: &str, seen: i64) -> Row {
-        match self {
-            Self::Exactly(value) => Row::new(name, value, seen),
-            _ if self.allows(seen) => Row::new(name, seen, seen),
-            Self::AtMost(value) => Row::new(name, format!("at most {value}"), seen),
-            Self::AtLeast(value) => Row::new(name, format!("at least {value}"), seen),
-        }
-    }
-}
-
-fn expected_totals(table: Option<Table>) -> Result<Vec<(String, Bound)>, StepError> {
+fn expected_totals(table: Option<Table>) -> Result<Vec<(String, Figure)>, StepError> {
     let missing = || {
         StepError::invalid("this step needs a table of totals and figures")
             .with_help("write below it: | completed | 4 |")
@@ -172,11 +133,12 @@ fn expected_totals(table: Option<Table>) -> Result<Vec<(String, Bound)>, StepErr
     pairs
         .into_iter()
         .map(|(name, value)| {
-            let bound = Bound::parse(value).ok_or_else(|| {
-                StepError::invalid(format!("`{value}` is no whole number (total `{name}`)"))
-                    .with_help("write `4`, `at most 4` or `at least 4`")
+            let value = value.parse().map_err(|_| {
+                StepError::invalid(format!(
+                    "`{value}` is neither a whole number nor a range (total `{name}`)"
+                ))
             })?;
-            Ok((name.to_owned(), bound))
+            Ok((name.to_owned(), value))
         })
         .collect()
 }
@@ -207,18 +169,6 @@ async fn received(scene: &mut Scene, message: &MessageName) -> Result<i64, StepE
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bounds_allow_what_they_say() {
-        let allowed = |text: &str| -> Vec<i64> {
-            let bound = Bound::parse(text).unwrap();
-            (1..=4).filter(|seen| bound.allows(*seen)).collect()
-        };
-        assert_eq!(allowed("2"), [2]);
-        assert_eq!(allowed("at most 2"), [1, 2]);
-        assert_eq!(allowed("at least 3"), [3, 4]);
-        assert_eq!(Bound::parse("some"), None);
-    }
 
     #[test]
     fn a_label_stands_in_parentheses() {
