@@ -50,7 +50,7 @@ impl Director for Board {
     }
 
     fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
-        self.record_call(&call);
+        let messages = self.record_call(&call);
         let board = self.clone();
         Box::pin(async move {
             if board.is_ending(&call.author) {
@@ -67,7 +67,7 @@ impl Director for Board {
                 _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
             };
             match board.hold(&call, Side::Before, None, passages).await {
-                Held::Free => Before::Forward,
+                Held::Free => board.outlast(&call, &messages).await,
                 Held::Drop(fault) => {
                     board.inject(&call, Side::Before, "dropped", Some(fault));
                     Before::Discard(Discard::Close)
@@ -138,7 +138,7 @@ impl Director for Board {
                 Held::Free | Held::Twice(_) | Held::Alter(..) => {
                     match board.with_refused_entries(&call, &reply) {
                         Some(reply) => After::Replace(reply),
-                        None => After::Deliver,
+                        None => board.aftermath(&call, &reply).await,
                     }
                 }
             }
@@ -177,13 +177,13 @@ impl Board {
 }
 
 /// Marks a call as held for as long as it lives.
-struct HeldGuard {
+pub(super) struct HeldGuard {
     board: Board,
     call: CallId,
 }
 
 impl HeldGuard {
-    fn new(board: Board, call: &Call, side: Side) -> Self {
+    pub(super) fn new(board: Board, call: &Call, side: Side) -> Self {
         let what = format!("{} of {} ({side:?})", summary::request(call), call.author);
         board.state().held.insert(call.id, what);
         Self {

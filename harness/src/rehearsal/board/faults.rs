@@ -15,8 +15,8 @@ use crate::tap::{Call, Request, Side};
 
 impl Board {
     pub(in crate::rehearsal) fn arm(&self, fault: Fault) -> FaultId {
+        let id = self.next_fault();
         let mut state = self.state();
-        let id = FaultId(state.faults.len() as u64 + 1);
         let (text, expected) = (fault.to_string(), fault.expected(state.declared));
         state.faults.push(Armed {
             id,

@@ -13,6 +13,7 @@ use crate::ids::{
 pub(super) struct State {
     /// Where the taps' own connections to a dependency came from.
     pub(super) tap_ports: BTreeMap<DependencyName, BTreeSet<u16>>,
+    pub(super) fault_ids: u64,
     pub(super) calls: u64,
     pub(super) connections: u64,
     pub(super) faults: Vec<Armed>,

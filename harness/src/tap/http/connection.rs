@@ -58,11 +58,17 @@ pub(crate) async fn serve<D: Dialect>(
 ) -> String {
     let mut client = Client::new(stream, context.closing.clone());
     let mut upstream = Upstream::new(context.tap.upstream);
-    let closing = context.closing.clone();
-    let ending = Exchanges { context, dialect }
+    let (closing, cut) = (context.closing.clone(), context.cut.clone());
+    let mut ending = Exchanges { context, dialect }
         .run(&mut client, &mut upstream)
         .await;
+    if cut.is_cancelled() {
+        ending = Ending::new(Parting::Discard(Discard::Reset), "cut by a fault");
+    }
     tokio::join!(upstream.part(), client.part(ending.parting));
+    if cut.is_cancelled() {
+        return ending.reason;
+    }
     if closing.is_cancelled() {
         return "the tap was closed".to_owned();
     }
