@@ -348,6 +348,11 @@ pub enum Event {
         /// What it printed.
         output: Blob,
     },
+    /// The preflight found that the scenario cannot go as it is meant to.
+    Warned {
+        /// What.
+        warning: String,
+    },
     /// Everything is quiet.
     Quiet,
     /// One value of the snapshot that totals are judged from.

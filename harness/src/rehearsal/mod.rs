@@ -18,6 +18,7 @@ mod foreign;
 mod messages;
 mod operator;
 mod plan;
+mod preflight;
 mod processes;
 mod quiet;
 mod snapshot;
@@ -168,6 +169,9 @@ impl Rehearsal {
             directory,
             patience: plan.patience().unwrap_or(client::PATIENCE),
         };
+        for warning in preflight::warnings(&rehearsal.manifest, plan) {
+            rehearsal.board.history().append(Event::Warned { warning });
+        }
         for message in plan.messages() {
             rehearsal.declare(message)?;
         }

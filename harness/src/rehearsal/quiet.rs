@@ -41,7 +41,11 @@ impl Rehearsal {
             let before = self.board.history().last();
             let reasons = match self.board.busy(&self.processes.starting()) {
                 Err(busy) => busy.0,
-                Ok(()) => self.unsettled_queues().await?,
+                Ok(()) => {
+                    let mut reasons = self.unsettled_queues().await?;
+                    reasons.extend(self.backlogs().await?);
+                    reasons
+                }
             };
             if reasons.is_empty() && self.board.history().last() == before {
                 self.board.history().append(Event::Quiet);
@@ -55,6 +59,28 @@ impl Rehearsal {
                 }
             }
         }
+    }
+
+    /// What waits for timers whose process is alive.
+    async fn backlogs(&self) -> Result<Vec<String>, RehearsalError> {
+        let mut reasons = Vec::new();
+        for background in &self.manifest.background {
+            let Some(backlog) = &background.backlog else {
+                continue;
+            };
+            if self.processes.running(&background.role, None).is_empty() {
+                continue;
+            }
+            let figure = self
+                .dependencies
+                .figure(&backlog.dependency, &backlog.query, None)
+                .await?;
+            let waiting: i64 = figure.values().sum();
+            if waiting > 0 {
+                reasons.push(format!("{waiting} wait for the {}", background.role));
+            }
+        }
+        Ok(reasons)
     }
 
     /// Messages in queues that somebody alive consumes.

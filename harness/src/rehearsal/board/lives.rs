@@ -103,7 +103,7 @@ impl Board {
         orphans
     }
 
-    pub(super) fn is_ending(&self, author: &Author) -> bool {
+    pub(in crate::rehearsal) fn is_ending(&self, author: &Author) -> bool {
         let Some(incarnation) = author.incarnation() else {
             return false;
         };

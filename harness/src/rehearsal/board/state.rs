@@ -6,6 +6,7 @@ use super::super::aliases::Aliases;
 use super::super::deliveries::Deliveries;
 use crate::fault::{Fault, Times};
 use crate::ids::{Author, CallId, ConnectionId, FaultId, Incarnation, MessageName, RoleName};
+use crate::tap::Side;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -39,6 +40,8 @@ pub(super) struct State {
 pub(super) struct Armed {
     pub(super) id: FaultId,
     pub(super) fault: Fault,
+    /// At which boundary it acts; none: where its stage is bound.
+    pub(super) side: Option<Side>,
     /// Matching passages: of each message for itself, where the fault counts so.
     pub(super) passages: BTreeMap<Option<MessageName>, u32>,
     /// What was decided for the first wire attempt of a call holds for all of them.

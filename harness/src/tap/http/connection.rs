@@ -162,7 +162,7 @@ impl<D: Dialect> Exchanges<D> {
                 .await;
             if first.extent == Extent::Whole {
                 let to_head = request.method == "HEAD";
-                let reply = upstream.reply(None, to_head, || {}).await;
+                let reply = upstream.reply(Some(client), to_head, || {}).await;
                 self.undelivered(&call, reply).await;
             }
         }
