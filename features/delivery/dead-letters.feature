@@ -17,7 +17,7 @@ Feature: The dead-letter queue proves nothing
     And M1 to M3 were received 4 times
     When all faults are over
     And the operator runs reconcile
-    Then the operator is told '"failed":0'
+    Then the operator is told '"failed": 0'
     And the totals are
       | attempts started | 3 |
       | completed        | 3 |

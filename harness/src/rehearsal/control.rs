@@ -64,10 +64,14 @@ impl Rehearsal {
             .map_err(RehearsalError::Process)
     }
 
-    /// Resolves once a message has passed a stage so many times.
+    /// Resolves once a message has passed a stage so many times, and the faults that it
+    /// triggered there have taken effect.
     pub async fn passed(&self, message: &MessageName, wanted: &StageName, times: usize) {
         self.board
-            .until(|| (self.passages(message, wanted) >= times).then_some(()))
+            .until(|| {
+                let passed = self.passages(message, wanted) >= times;
+                (passed && !self.board.has_faults_at_work()).then_some(())
+            })
             .await;
     }
 

@@ -40,6 +40,11 @@ impl Board {
         id
     }
 
+    /// Whether some fault was triggered whose effect was not seen yet.
+    pub(in crate::rehearsal) fn has_faults_at_work(&self) -> bool {
+        self.state().faults.iter().any(Armed::is_at_work)
+    }
+
     /// A stage that a process announces has no call, and so no boundaries of one.
     fn side_of(&self, fault: &Fault) -> Option<Side> {
         let Point::Stage { stage, .. } = &fault.point else {

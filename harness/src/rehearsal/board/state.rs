@@ -79,16 +79,20 @@ pub(super) struct Receive {
     pub(super) empty_handed: bool,
 }
 impl Armed {
+    /// Whether it was triggered and its effect was not seen yet.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.landed + self.missed < self.triggered
+    }
+
     /// Whether quiet must wait for it: it was to land so often and may still do so.
     pub(super) fn is_pending(&self) -> bool {
-        let at_work = self.landed + self.missed < self.triggered;
         // One that acts on a later passage waits for it once the first was seen.
         let waits = matches!(self.fault.times, Times::Nth(_) | Times::Among(_))
             && self
                 .passages
                 .values()
                 .any(|passages| !self.fault.times.is_over(*passages));
-        !self.disarmed && (at_work || waits)
+        !self.disarmed && (self.is_at_work() || waits)
     }
 }
 
