@@ -26,7 +26,10 @@ impl Desk {
     /// Nothing where Python or its packages cannot be had.
     fn new() -> Option<Self> {
         let path = match with_packages() {
-            Ok(path) => path,
+            Ok(path) => {
+                let _ = fs::remove_file(marker());
+                path
+            }
             Err(reason) => {
                 skip(&reason);
                 return None;
@@ -177,6 +180,9 @@ fn skip(reason: &str) {
         std::io::stderr(),
         "SKIPPED: the order desk in Python: {reason}"
     );
-    let marker = Path::new(env!("CARGO_TARGET_TMPDIR")).join("order-desk.skipped");
-    let _ = fs::write(marker, reason);
+    let _ = fs::write(marker(), reason);
+}
+
+fn marker() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("order-desk.skipped")
 }

@@ -22,7 +22,7 @@ macro_rules! tables {
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "operator" "observations"
-        "background" "limits";
+        "background" "consumption" "limits";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter";
@@ -38,6 +38,8 @@ tables! {
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
         "queue" "request" "backlog";
+    CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
+        "probes";
     MESSAGES: "messages" = "submit" "recognise" "kinds";
     SUBMIT: "submit" = "process" "request" "headers" "body" "job";
     BIND: "bind" = "statement" "bind";

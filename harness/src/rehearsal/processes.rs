@@ -361,6 +361,9 @@ impl Processes {
         board.exited(&current.incarnation, code, signal, cause);
         ended.send_replace(true);
         slot.current.send_replace(None);
+        board.outages().detach(&current.incarnation);
+        // A dependency that the harness keeps down sees no connection end before it is up.
+        board.outages().all_usable().await;
         if tokio::time::timeout(DRAIN, around.drain()).await.is_err() {
             board.history().append(Event::Trouble {
                 reason: format!(
@@ -387,6 +390,7 @@ impl Processes {
             return;
         }
         for orphan in orphans {
+            self.0.board.outages().usable(&orphan.dependency).await;
             let Delivery {
                 dependency,
                 queue,

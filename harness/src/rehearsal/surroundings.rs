@@ -90,6 +90,10 @@ impl Surroundings {
                 source,
             })?;
             values.extend(dependencies.values(name, tap.address()));
+            board
+                .outages()
+                .attach(incarnation, name, tap.address(), tap.line())
+                .await;
             taps.push(tap);
         }
         let checkpoint = Checkpoint::open(author, director, Arc::clone(&gate)).await;
