@@ -22,6 +22,7 @@ mod operator;
 mod outages;
 mod own;
 mod plan;
+mod preflight;
 mod processes;
 mod quiet;
 mod snapshot;
@@ -183,6 +184,9 @@ impl Rehearsal {
             stop_expected: plan.stop_expected(),
             patience: plan.patience().unwrap_or(client::PATIENCE),
         };
+        for warning in preflight::warnings(&rehearsal.manifest, plan) {
+            rehearsal.board.history().append(Event::Warned { warning });
+        }
         if plan.stop_expected() {
             rehearsal.board.history().append(Event::StopExpected);
         }
