@@ -255,6 +255,7 @@ fn wait(
         effect: Effect::Hold(Some(Until {
             message: other.clone(),
             stage: passed,
+            ever: true,
         })),
         point: Point::stage(stage.clone()),
         whose: Whose::These(vec![message.clone()]),
