@@ -24,6 +24,7 @@ mod plan;
 mod processes;
 mod quiet;
 mod snapshot;
+mod strangers;
 mod summary;
 mod surroundings;
 mod venue;
@@ -259,6 +260,7 @@ impl Rehearsal {
         self.board.outages().heal_all().await;
         self.injections.clear();
         self.processes.shut_down().await;
+        self.note_strangers().await;
         for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });
         }

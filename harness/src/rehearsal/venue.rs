@@ -22,7 +22,8 @@ use crate::deployment::{
     self, Child, ExitOutcome, Logs, Reexecute, Registry, RunError, RunGuard, RunOptions, Start,
     StartError, Variables,
 };
-use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions};
+use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions, Visitor};
+use crate::embedded::queue::OWN_APPLICATION;
 use crate::ids::{DependencyName, RunId};
 use crate::manifest::{Command, Manifest, Protocol, Provide, Queue, UnknownPlaceholder};
 use crate::stub::Stub;
@@ -338,6 +339,22 @@ impl Venue {
     /// A number for the next rehearsal.
     pub(super) fn next_rehearsal(&self) -> u32 {
         self.rehearsals.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Who connected to a database of the run's own server, by its log; nothing for
+    /// other servers.
+    pub(super) fn visitors(
+        &self,
+        address: SocketAddr,
+        database: &str,
+    ) -> Option<std::io::Result<Vec<Visitor>>> {
+        let server = self.server.as_ref()?;
+        (server.address() == address).then(|| server.visitors(database))
+    }
+
+    /// Whether the run's own queue server listens there.
+    pub(super) fn serves_queues_at(&self, address: SocketAddr) -> bool {
+        self.queue_server.is_some() && self.queues.values().any(|own| *own == address)
     }
 
     pub(super) fn registry(&self) -> &Registry {
@@ -738,12 +755,15 @@ async fn make_queues(
 fn queue_client(address: SocketAddr) -> aws_sdk_sqs::Client {
     let credentials =
         aws_credential_types::Credentials::new("rehearsal", "rehearsal", None, None, "rehearsal");
+    let own = aws_sdk_sqs::config::AppName::new(OWN_APPLICATION)
+        .expect("the name has no character that it must not have");
     let configuration = aws_sdk_sqs::Config::builder()
         .behavior_version_latest()
         .region(aws_sdk_sqs::config::Region::new("us-east-1"))
         .credentials_provider(credentials)
         .endpoint_url(format!("http://{address}"))
         .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .app_name(own)
         .build();
     aws_sdk_sqs::Client::from_conf(configuration)
 }

@@ -1,5 +1,6 @@
 //! Both boundaries of every call: what the taps ask, and what they are told.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -32,6 +33,12 @@ impl Director for Board {
             dependency: dependency.clone(),
         });
         connection
+    }
+
+    fn reached(&self, dependency: &DependencyName, local: SocketAddr) {
+        let mut state = self.state();
+        let ports = state.tap_ports.entry(dependency.clone()).or_default();
+        ports.insert(local.port());
     }
 
     fn disconnected(&self, connection: ConnectionId, reason: &str) {

@@ -114,3 +114,6 @@ impl Board {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

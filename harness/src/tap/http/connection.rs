@@ -166,6 +166,7 @@ impl<D: Dialect> Exchanges<D> {
             let first = upstream
                 .forward(self.gate(), client, request.head(), body.clone())
                 .await;
+            self.tell_reached(&call, upstream);
             if first.extent == Extent::Whole {
                 let to_head = request.method == "HEAD";
                 let reply = upstream.reply(None, to_head, || {}).await;
@@ -175,6 +176,7 @@ impl<D: Dialect> Exchanges<D> {
         let forwarded = upstream
             .forward(self.gate(), client, request.head(), body)
             .await;
+        self.tell_reached(&call, upstream);
         let Forwarded {
             extent,
             left,
@@ -217,6 +219,12 @@ impl<D: Dialect> Exchanges<D> {
             return Break(Ending::left());
         }
         self.deliver(call, request, reply, client).await
+    }
+
+    fn tell_reached(&self, call: &Call, upstream: &mut Upstream) {
+        if let Some(local) = upstream.newly_connected() {
+            self.director().reached(&call.dependency, local);
+        }
     }
 
     /// Reports a reply that nobody will get.
