@@ -151,6 +151,7 @@ impl Board {
                     }
                 }
                 Effect::Hold(until) => {
+                    // Its author may die while it is held, which ends this here.
                     landed("is held");
                     self.wait_at_stage(call, fault, until.as_ref()).await;
                 }
@@ -212,7 +213,7 @@ impl Board {
                 .faults
                 .iter()
                 .any(|armed| armed.id == fault && armed.disarmed);
-            let came_true = until.is_some_and(|until| self.passed_since(start, until));
+            let came_true = until.is_some_and(|until| self.passed_since(if until.ever { 0 } else { start }, until));
             (disarmed || came_true || times_let_go() > before || self.is_ending(&call.author))
                 .then_some(())
         })
