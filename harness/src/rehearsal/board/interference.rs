@@ -213,7 +213,8 @@ impl Board {
                 .faults
                 .iter()
                 .any(|armed| armed.id == fault && armed.disarmed);
-            let came_true = until.is_some_and(|until| self.passed_since(if until.ever { 0 } else { start }, until));
+            let came_true = until
+                .is_some_and(|until| self.passed_since(if until.ever { 0 } else { start }, until));
             (disarmed || came_true || times_let_go() > before || self.is_ending(&call.author))
                 .then_some(())
         })
