@@ -48,7 +48,8 @@ pub struct Until {
 }
 
 impl Effect {
-    /// At which boundary of its call it acts; none: where the stage is bound.
+    /// At which boundary of its call it acts; none: where the stage is bound. (What
+    /// becomes visible again does so before the stage's call, where there is one.)
     pub fn side(&self) -> Option<Side> {
         match self {
             Self::Signal(_) | Self::Hold(_) | Self::Reappear => None,

@@ -341,6 +341,19 @@ impl Venue {
         self.rehearsals.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// What no history and no report may show.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let passwords = self
+            .databases
+            .values()
+            .map(|origin| origin.password.clone());
+        self.manifest
+            .secrets()
+            .into_iter()
+            .chain(passwords)
+            .collect()
+    }
+
     /// Who connected to a database of the run's own server, by its log; nothing for
     /// other servers.
     pub(super) fn visitors(

@@ -53,7 +53,7 @@ impl Board {
     ) -> Vec<Interfered> {
         let (mut stages, mut any, mut submission) = (Vec::new(), false, false);
         for armed in &self.state().faults {
-            if armed.disarmed || armed.fault.effect.side() != Some(side) {
+            if armed.disarmed || armed.side != Some(side) {
                 continue;
             }
             match &armed.fault.point {
@@ -261,8 +261,17 @@ impl Board {
 
     /// Makes deliveries visible and returns once they are.
     pub(in crate::rehearsal) async fn expire_now(&self, deliveries: Vec<Delivery>) {
+        let receipts: Vec<String> = deliveries
+            .iter()
+            .map(|delivery| delivery.receipt.clone())
+            .collect();
         if let Some(actor) = self.0.actor.get() {
             let _ = tokio::spawn(actor.expire(deliveries)).await;
+        }
+        // Its receiver may still be at work; the queue counts on it no longer.
+        let mut state = self.state();
+        for receipt in &receipts {
+            state.deliveries.touch(receipt);
         }
     }
 

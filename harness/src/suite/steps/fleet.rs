@@ -52,29 +52,6 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     Ok(())
                 })
             }),
-        Step::when("the operator runs {command}")
-            .doc("Runs an operator's command that concerns no single message; it must succeed.")
-            .example("When the operator runs resume")
-            .group("operator")
-            .run(|scene: &mut Scene, arguments, _, _| {
-                Box::pin(async move {
-                    let rehearsal = scene.running().await?;
-                    let answer = rehearsal
-                        .operate(arguments.text(0), None, None)
-                        .await
-                        .map_err(StepError::broken)?;
-                    if !answer.outcome.is_success() {
-                        return Err(StepError::failed(format!(
-                            "`{}` {}: {}",
-                            answer.command,
-                            answer.outcome,
-                            answer.errors.trim_end()
-                        )));
-                    }
-                    scene.keep_answer(answer);
-                    Ok(())
-                })
-            }),
         Step::when("consumption has become {string}")
             .doc("Waits until the system says that consumption is in this mode.")
             .example("When consumption has become \"paused\"")
