@@ -7,7 +7,7 @@ mod correct;
 mod hands;
 pub mod invariant;
 #[cfg(test)]
-mod story;
+pub(crate) mod story;
 mod totals;
 mod verdict;
 

@@ -68,27 +68,11 @@ impl Rehearsal {
 
     /// The stop of consumption that nothing in the scenario expected.
     pub fn unexpected_stop(&self) -> Option<String> {
-        let stopped = self.manifest.consumption.as_ref()?.stopped.as_ref()?;
         if self.stop_expected {
             return None;
         }
-        self.board.history().read(|entries| {
-            entries.iter().find_map(|entry| match &entry.event {
-                Event::Stage {
-                    stage,
-                    incarnation,
-                    captured,
-                    ..
-                } if stage == stopped => {
-                    let why: Vec<&str> = captured.values().map(String::as_str).collect();
-                    Some(format!(
-                        "{incarnation} stopped consumption ({}), which the scenario did not expect",
-                        why.join(", ")
-                    ))
-                }
-                _ => None,
-            })
-        })
+        let stop = self.board.stop()?;
+        Some(format!("{stop}, which the scenario did not expect"))
     }
 
     /// The configured number of messages in hand.

@@ -78,7 +78,7 @@ impl Rehearsal {
             }
             let before = self.board.history().last();
             let starting = self.processes.starting();
-            let reasons = match self.board.busy(&starting, false) {
+            let reasons = match self.board.busy(&starting) {
                 Err(busy) => busy.0,
                 Ok(()) => {
                     let mut reasons = self.unsettled_queues().await?;
@@ -88,7 +88,7 @@ impl Rehearsal {
             };
             // Consumers that rest leave messages where they are, and ask for none.
             let rests = !reasons.is_empty()
-                && self.board.busy(&starting, true).is_ok()
+                && self.board.busy_at_rest(&starting).is_ok()
                 && self.rests().await?;
             if rests {
                 self.note_quiet().await?;

@@ -1,6 +1,6 @@
-//! While consumption is paused, consumers begin no receive, but for the probes that the
-//! manifest allows. One that was about to begin when the pause became durable counts
-//! for nobody.
+//! While consumption is paused or stopped, consumers begin no receive, but for the probes
+//! that the manifest allows. One that was about to begin when that became durable counts
+//! for nobody; a consumer that was started later has none.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,17 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
     let Some(consumption) = &evidence.manifest.consumption else {
         return Vec::new();
     };
-    let Some(paused) = &consumption.paused else {
-        return Vec::new();
-    };
-    let allowed = consumption.probes as usize + 1;
+    let begins = [&consumption.paused, &consumption.stopped];
     let mut violations = Vec::new();
     let mut pause: Option<u64> = None;
     let mut asked: BTreeMap<&Incarnation, Vec<u64>> = BTreeMap::new();
+    let mut started: BTreeMap<&Incarnation, u64> = BTreeMap::new();
     for entry in evidence.entries {
         match &entry.event {
-            Event::Stage { stage, .. } if stage == paused => {
+            Event::Started { incarnation, .. } => {
+                started.insert(incarnation, entry.seq);
+            }
+            Event::Stage { stage, .. } if begins.contains(&&Some(stage.clone())) => {
                 pause.get_or_insert(entry.seq);
             }
             Event::Stage { stage, .. } if consumption.resumed.contains(stage) => {
@@ -34,10 +35,12 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
                 let Some(begun) = pause else { continue };
                 let so_far = asked.entry(incarnation).or_default();
                 so_far.push(entry.seq);
+                let later = started.get(incarnation).is_some_and(|at| *at > begun);
+                let allowed = consumption.probes as usize + usize::from(!later);
                 if so_far.len() == allowed + 1 {
                     violations.push(Violation {
                         invariant: NAME,
-                        text: format!("{incarnation} began {} receives in a pause", so_far.len()),
+                        text: format!("{incarnation} began {} receives while consumption was paused or stopped", so_far.len()),
                         evidence: std::iter::once(begun)
                             .chain(so_far.iter().copied())
                             .collect(),
@@ -77,6 +80,15 @@ mod tests {
         let story = receives(Story::new().passed("tried", "M1"), &packer(1), 1);
         let story = receives(story, &packer(1), 1);
         assert_eq!(broken(&story), 1);
+    }
+
+    #[test]
+    fn whoever_starts_in_a_stop_receives_nothing() {
+        let story = Story::new().passed("put-aside", "M1").then(Event::Started {
+            incarnation: packer(2),
+            pid: 2,
+        });
+        assert_eq!(broken(&receives(story, &packer(2), 1)), 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::Board;
 use super::faults::{Place, Triggered};
 use crate::checkpoint::Announcement;
 use crate::history::Event;
-use crate::ids::{MessageName, StageName};
+use crate::ids::{Incarnation, MessageName, StageName};
 use crate::stage::{self, Passage, Subject};
 use crate::tap::{Call, HttpRequest};
 
@@ -102,6 +102,7 @@ impl Board {
                     if message.is_some() {
                         self.state().effects.insert(call.author.clone(), seq);
                     }
+                    self.note_stop(&passage.stage, &incarnation, subject);
                     let outages = &self.0.outages;
                     outages
                         .passed(&passage.stage, message.as_ref(), &incarnation)
@@ -111,6 +112,22 @@ impl Board {
             }
         }
         noted
+    }
+
+    /// Consumption may just have stopped.
+    fn note_stop(&self, stage: &StageName, by: &Incarnation, subject: &Subject) {
+        let consumption = self.0.manifest.consumption.as_ref();
+        if consumption.and_then(|consumption| consumption.stopped.as_ref()) != Some(stage) {
+            return;
+        }
+        let why: Vec<&str> = subject.captured.values().map(String::as_str).collect();
+        let stop = format!("{by} stopped consumption ({})", why.join(", "));
+        self.state().stop.get_or_insert(stop);
+    }
+
+    /// Who stopped consumption first, and why.
+    pub(in crate::rehearsal) fn stop(&self) -> Option<String> {
+        self.state().stop.clone()
     }
 
     /// Whose passage it is: one for each message, or one of nobody.

@@ -9,8 +9,17 @@ pub(in crate::rehearsal) struct Busy(pub(in crate::rehearsal) Vec<String>);
 
 impl Board {
     /// What still goes on, by what the board knows itself: the queues' own counts are
-    /// for the caller. Consumers that rest need not ask for more.
-    pub(in crate::rehearsal) fn busy(&self, starting: &[String], rests: bool) -> Result<(), Busy> {
+    /// for the caller.
+    pub(in crate::rehearsal) fn busy(&self, starting: &[String]) -> Result<(), Busy> {
+        self.busy_while(starting, false)
+    }
+
+    /// The same while consumers rest: they need not ask for more.
+    pub(in crate::rehearsal) fn busy_at_rest(&self, starting: &[String]) -> Result<(), Busy> {
+        self.busy_while(starting, true)
+    }
+
+    fn busy_while(&self, starting: &[String], rests: bool) -> Result<(), Busy> {
         let state = self.state();
         let mut reasons: Vec<String> = Vec::new();
         reasons.extend(

@@ -16,6 +16,8 @@ pub(super) struct State {
     pub(super) tap_ports: BTreeMap<DependencyName, BTreeSet<u16>>,
     pub(super) fault_ids: u64,
     pub(super) calls: u64,
+    /// Who stopped consumption, and why.
+    pub(super) stop: Option<String>,
     pub(super) connections: u64,
     pub(super) faults: Vec<Armed>,
     pub(super) aliases: Aliases,
