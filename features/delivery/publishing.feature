@@ -20,6 +20,7 @@ Feature: The gap between the outbox and the queue
 
   Scenario: the publisher dies at ten of its stages, as the seed has it (K9)
     Given the messages M1 to M100
+    And the concurrency is 5
     And the publisher is killed at 10 of its first 200 stages
     When all messages are submitted
     Then the totals are

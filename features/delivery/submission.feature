@@ -82,7 +82,6 @@ Feature: The gap before the queue
     And the client gives up after 300 ms
     And the api is delayed by 800 ms at submitted of M1 once
     When the client submits M1 and gets no answer
-    And M1 has passed submitted
     And the client submits M1 again
     Then M1 is that job
     And the totals are

@@ -202,7 +202,7 @@ impl Dependencies {
         }
     }
 
-    /// Puts a message on a queue of the manifest; gives its MessageId.
+    /// Puts a message on a queue of the manifest; gives its `MessageId`.
     pub(super) async fn put(
         &self,
         dependency: &DependencyName,

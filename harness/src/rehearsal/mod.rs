@@ -296,7 +296,7 @@ impl Rehearsal {
     }
 
     /// The job id of a message: as its client was told, else as it was seen to be made
-    /// durable. A message that the harness put on a queue goes by its MessageId.
+    /// durable. A message that the harness put on a queue goes by its `MessageId`.
     pub fn job_of(&self, message: &MessageName) -> Option<String> {
         self.board.history().read(|entries| {
             let told = entries.iter().rev().find_map(|entry| match &entry.event {

@@ -59,7 +59,7 @@ pub(super) fn warnings(manifest: &Manifest, plan: &Plan) -> Vec<String> {
 fn setbacks_of(manifest: &Manifest, fault: &Fault) -> u64 {
     let uses_up = match (&fault.effect, &fault.point) {
         // A requested stop; a crash is a failed attempt.
-        (Effect::Signal(Signal::SIGTERM | Signal::SIGINT), _) | (Effect::Reappear, _) => true,
+        (Effect::Signal(Signal::SIGTERM | Signal::SIGINT) | Effect::Reappear, _) => true,
         (Effect::LoseReply, Point::Stage { stage, .. }) => matches!(
             &manifest.stages[stage].binding,
             Binding::Boundary { pattern: Pattern::Action { action, .. }, .. }

@@ -78,14 +78,13 @@ impl Rehearsal {
             }
             let before = self.board.history().last();
             let starting = self.processes.starting();
-            let reasons = match self.board.busy(&starting) {
+            let mut reasons = match self.board.busy(&starting) {
                 Err(busy) => busy.0,
-                Ok(()) => {
-                    let mut reasons = self.unsettled_queues().await?;
-                    reasons.extend(self.backlogs().await?);
-                    reasons
-                }
+                Ok(()) => self.unsettled_queues().await?,
             };
+            if reasons.is_empty() {
+                reasons = self.backlogs().await?;
+            }
             // Consumers that rest leave messages where they are, and ask for none.
             let rests = !reasons.is_empty()
                 && self.board.busy_at_rest(&starting).is_ok()

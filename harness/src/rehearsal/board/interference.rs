@@ -157,8 +157,9 @@ impl Board {
                 }
                 Effect::Reappear => self.reappear(fault, message.as_ref()).await,
                 Effect::Delay(delay) => {
+                    // Its caller may go away meanwhile, and would take this future along.
+                    landed(&format!("is held back for {delay:?}"));
                     tokio::time::sleep(delay).await;
-                    landed(&format!("waited {delay:?} before it was passed on"));
                 }
                 Effect::LoseRequest => {
                     landed("was dropped before the dependency");

@@ -111,7 +111,7 @@ impl State {
     }
 
     /// The message that the harness puts on a queue with this body, delivered for the
-    /// first time: its MessageId may not be known yet.
+    /// first time: its `MessageId` may not be known yet.
     pub(super) fn take_foreign(&mut self, body: &str) -> Option<MessageName> {
         let position = self.foreign.iter().position(|(known, _)| known == body)?;
         Some(self.foreign.remove(position).1)

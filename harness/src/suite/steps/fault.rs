@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 
 use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
-use crate::ids::{DependencyName, StageName};
+use crate::ids::{DependencyName, RoleName, StageName};
 use crate::manifest::{Binding, DependencyProtocol, Manifest};
 use crate::suite::Scene;
 
@@ -175,7 +175,7 @@ fn point(scene: &Scene, arguments: &Arguments, position: usize) -> Result<Point,
     let (process, stage) = (arguments.process(0), arguments.stage(position));
     let owners = &scene.manifest().stages[&stage].roles;
     if !owners.contains(&process.role) {
-        let owners: Vec<&str> = owners.iter().map(|owner| owner.as_str()).collect();
+        let owners: Vec<&str> = owners.iter().map(RoleName::as_str).collect();
         return Err(StepError::invalid(format!(
             "`{stage}` is a stage of the {}, not of the {}",
             owners.join(" and the "),
