@@ -68,7 +68,7 @@ async fn publish(
     let outcomes = queue.send(&bodies).await;
     for (entry, outcome) in entries.iter().zip(outcomes) {
         match outcome {
-            Sent::Accepted(message_id) => claim.delivered(entry.id, &message_id).await?,
+            Sent::Accepted(message_id) => claim.delivered(entry, &message_id).await?,
             Sent::Refused(why) => {
                 tracing::warn!(
                     row = entry.id,

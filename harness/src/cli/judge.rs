@@ -27,10 +27,29 @@ pub(super) fn judge(
     let manifest = Manifest::load(&arguments.manifest.manifest).map_err(Halt::invalid)?;
     let entries = history::read(&arguments.history)
         .map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
-    let judgement = judge::judge(Evidence {
+    if let Some(Event::Began { system, .. }) = entries.first().map(|entry| &entry.event)
+        && !system.is_empty()
+        && *system != manifest.name
+    {
+        return Err(Halt::invalid(miette::miette!(
+            help = "name the system's own manifest with `--manifest FILE`",
+            "the history is of `{system}`, and {} describes `{}`",
+            arguments.manifest.manifest.display(),
+            manifest.name
+        )));
+    }
+    let mut judgement = judge::judge(Evidence {
         manifest: &manifest,
         entries: &entries,
     });
+    if !matches!(entries.last().map(|entry| &entry.event), Some(Event::Ended)) {
+        judgement
+            .unproven
+            .push("the history breaks off before the rehearsal ended".to_owned());
+        if judgement.verdict == Verdict::Passed {
+            judgement.verdict = Verdict::Unproven;
+        }
+    }
     surroundings
         .out
         .write_all(told(&entries, &judgement).as_bytes())

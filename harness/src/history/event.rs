@@ -34,6 +34,9 @@ pub enum Event {
     Began {
         /// [`SCHEMA`].
         schema: u32,
+        /// The system under rehearsal, as its manifest calls it.
+        #[serde(default)]
+        system: String,
         /// The run it belongs to.
         run: String,
         /// The scenario's name.
@@ -177,6 +180,9 @@ pub enum Event {
         message_id: String,
         /// The message, if known.
         message: Option<MessageName>,
+        /// The ids in its content, where the message was not known yet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ids: Vec<String>,
     },
     /// A queue handed a message over.
     Delivered {
@@ -373,6 +379,8 @@ pub enum Event {
     StopExpected,
     /// Everything is quiet.
     Quiet,
+    /// The last line: the deployment is gone, and what was made for it is removed.
+    Ended,
     /// One value of the snapshot that totals are judged from.
     Counted {
         /// The total: `attempts started`.

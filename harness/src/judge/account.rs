@@ -77,6 +77,9 @@ pub struct Ledger {
     /// All copies that a queue took or handed over, foreign ones too, and whether they
     /// were deleted.
     copies: BTreeMap<String, bool>,
+    /// Writes that an outside service performed for no message: where, and the job's id
+    /// as it stood in the request.
+    pub strange_writes: Vec<(u64, Option<String>)>,
 }
 
 impl Ledger {
@@ -116,10 +119,15 @@ impl Ledger {
                 Event::Sent {
                     message_id,
                     message,
+                    ids,
                     ..
                 } => {
                     ledger.copies.entry(message_id.clone()).or_default();
-                    let Some(message) = message else { continue };
+                    // A system may send before its client knows what for.
+                    let later = || ids.iter().find_map(|id| jobs.get(id));
+                    let Some(message) = message.as_ref().or_else(later) else {
+                        continue;
+                    };
                     copies.insert(message_id.clone(), message.clone());
                     ledger
                         .of_mut(message)
@@ -175,8 +183,9 @@ impl Ledger {
                     let message = message
                         .clone()
                         .or_else(|| job.as_ref().and_then(|job| jobs.get(job).cloned()));
-                    if let Some(message) = message {
-                        ledger.of_mut(&message).writes.push(seq);
+                    match message {
+                        Some(message) => ledger.of_mut(&message).writes.push(seq),
+                        None => ledger.strange_writes.push((seq, job.clone())),
                     }
                 }
                 Event::Stage {

@@ -26,6 +26,7 @@ pub(crate) struct Story {
 impl Story {
     pub(crate) fn new() -> Self {
         let began = Event::Began {
+            system: String::new(),
             schema: SCHEMA,
             run: "run".to_owned(),
             scenario: "a story".to_owned(),
@@ -147,6 +148,7 @@ impl Story {
             queue: "orders".to_owned(),
             message_id: copy.to_owned(),
             message: Some(message.into()),
+            ids: Vec::new(),
         })
     }
 

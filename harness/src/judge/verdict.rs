@@ -88,6 +88,7 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
     if !witnessed {
         unproven.push("no call of the system was witnessed".to_owned());
     }
+    unproven.extend(never_submitted(evidence));
     let verdict = if !violations.is_empty() {
         Verdict::Failed
     } else if !errors.is_empty() {
@@ -104,6 +105,39 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
         unproven,
         faults,
     }
+}
+
+/// Messages that were declared and never came into the system: nothing is proven of them.
+fn never_submitted(evidence: Evidence<'_>) -> Vec<String> {
+    let mut waiting: BTreeSet<&MessageName> = BTreeSet::new();
+    let mut any = false;
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Declared { message, .. } => {
+                waiting.insert(message);
+            }
+            Event::Submitting { message }
+            | Event::Sent {
+                message: Some(message),
+                ..
+            }
+            | Event::Delivered {
+                message: Some(message),
+                ..
+            } => {
+                any = true;
+                waiting.remove(message);
+            }
+            _ => {}
+        }
+    }
+    if !any {
+        return vec!["no message was submitted".to_owned()];
+    }
+    waiting
+        .into_iter()
+        .map(|message| format!("{message} was never submitted"))
+        .collect()
 }
 
 fn unexpected_deaths(evidence: Evidence<'_>) -> Vec<Violation> {

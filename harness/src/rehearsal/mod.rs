@@ -139,6 +139,7 @@ impl Rehearsal {
         let number = venue.next_rehearsal();
         let history = Arc::new(History::begin(&directory, venue.secrets())?);
         history.append(Event::Began {
+            system: manifest.name.clone(),
             schema: SCHEMA,
             run: title.run.clone(),
             scenario: title.scenario.clone(),
@@ -271,6 +272,7 @@ impl Rehearsal {
         if let Some(reason) = self.board.history().trouble() {
             self.board.history().append(Event::Trouble { reason });
         }
+        self.board.history().append(Event::Ended);
     }
 
     /// Judges all that was witnessed so far.

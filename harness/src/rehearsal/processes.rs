@@ -248,9 +248,10 @@ impl Processes {
                     }
                 }
                 Err(error) => {
-                    self.end(&running.current, Signal::SIGKILL, DeathCause::Shutdown)
-                        .await
-                        .ok();
+                    // Only the settling below, by this same task, tells the end: nothing here
+                    // may wait for it.
+                    locked(&running.current.cause).get_or_insert(DeathCause::Shutdown);
+                    let _ = running.current.child.signal(Signal::SIGKILL);
                     self.settle(&slot, running).await;
                     return self.give_up(&slot, error.into());
                 }

@@ -24,6 +24,17 @@ pub struct NotQuiet {
     pub reasons: Vec<String>,
 }
 
+impl NotQuiet {
+    /// Whether nothing but the harness's own faults and holds keeps it from being quiet.
+    pub fn is_own_doing(&self) -> bool {
+        let own = |reason: &String| HELD.iter().any(|prefix| reason.starts_with(prefix));
+        !self.reasons.is_empty() && self.reasons.iter().all(own)
+    }
+}
+
+/// How the reasons begin that the harness itself is the cause of.
+const HELD: [&str; 2] = ["held: ", "armed: "];
+
 /// What a wait for quiet came to.
 #[derive(Debug, thiserror::Error)]
 pub enum Unrest {
@@ -43,10 +54,22 @@ impl Rehearsal {
     /// quiet in time, and what went on.
     pub async fn quiet(&mut self) -> Result<Result<(), Unrest>, RehearsalError> {
         let within = self.manifest.limits.quiet;
-        let deadline = tokio::time::Instant::now() + within;
+        let begun = tokio::time::Instant::now();
+        // A system that goes on working gets more time, as far as the step allows.
+        let last = begun
+            + (2 * within)
+                .min(self.manifest.limits.step.mul_f64(0.9))
+                .max(within);
+        let mut deadline = begun + within;
+        let mut effect = self.board.last_effect();
         let mut watch = self.board.history().watch();
         loop {
             watch.mark_unchanged();
+            let now = self.board.last_effect();
+            if now > effect {
+                effect = now;
+                deadline = (tokio::time::Instant::now() + within).min(last);
+            }
             if let Some(error) = self.processes.broken() {
                 return Err(super::ProcessError::Broken(error).into());
             }

@@ -89,6 +89,8 @@ impl Project for Suite {
         gherkin::Limits {
             step: limits.step,
             scenario: limits.scenario,
+            // A scenario that passed is brought to rest once more when it is closed.
+            close: 2 * limits.quiet + gherkin::Limits::default().close,
             ..gherkin::Limits::default()
         }
     }

@@ -16,7 +16,9 @@ use crate::ids::MessageName;
 use crate::judge::{Judgement, Verdict};
 use crate::manifest::Manifest;
 use crate::outage::Outage;
-use crate::rehearsal::{ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Venue};
+use crate::rehearsal::{
+    ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Unrest, Venue,
+};
 
 /// The world of a scenario.
 pub struct Scene {
@@ -143,7 +145,7 @@ impl Scene {
             .await
             .map_err(StepError::broken)?;
         self.notes.say("quiet");
-        let snapshot = snapshot.map_err(|not_quiet| StepError::failed(not_quiet.to_string()))?;
+        let snapshot = snapshot.map_err(|unrest| restless(&unrest))?;
         self.last_snapshot = Some(snapshot.clone());
         Ok(snapshot)
     }
@@ -194,6 +196,20 @@ impl Scene {
             .ok_or_else(|| StepError::invalid("no operator's command was run before this step"))
     }
 
+    /// What happened since the last figures were counted is judged too: waits until
+    /// everything is quiet and counts once more.
+    async fn settle(&mut self, rehearsal: &mut Rehearsal) -> Option<Evidence> {
+        self.notes.say("waiting until everything is quiet");
+        match rehearsal.snapshot().await {
+            Ok(Ok(snapshot)) => {
+                self.last_snapshot = Some(snapshot);
+                None
+            }
+            Ok(Err(unrest)) => Some(Evidence::from(restless(&unrest))),
+            Err(error) => Some(Evidence::from(StepError::broken(error))),
+        }
+    }
+
     fn closing(&self, rehearsal: &Rehearsal, outcome: &ScenarioOutcome) -> Closing {
         let judgement = rehearsal.judgement();
         let mut closing = Closing::quiet().with_history(rehearsal.history().path());
@@ -215,6 +231,17 @@ impl Scene {
             closing = closing.with_evidence(evidence);
         }
         closing
+    }
+}
+
+/// What is not quiet by the scenario's own doing (a call held for good, a fault at work)
+/// proves nothing; all else is the system's.
+fn restless(unrest: &Unrest) -> StepError {
+    match unrest {
+        Unrest::NotQuiet(not_quiet) if not_quiet.is_own_doing() => {
+            StepError::unproven(unrest.to_string())
+        }
+        Unrest::NotQuiet(_) | Unrest::Stopped(_) => StepError::failed(unrest.to_string()),
     }
 }
 
@@ -289,8 +316,17 @@ impl World for Scene {
                 Closing::quiet()
             };
         };
+        let unsettled = if outcome.verdict == Exit::Passed {
+            self.settle(&mut rehearsal).await
+        } else {
+            None
+        };
         self.notes.say("ending");
         rehearsal.end().await;
-        self.closing(&rehearsal, outcome)
+        let closing = self.closing(&rehearsal, outcome);
+        match unsettled {
+            Some(evidence) => closing.with_evidence(evidence),
+            None => closing,
+        }
     }
 }

@@ -352,3 +352,38 @@ async fn closing_the_tap_ends_connections_as_if_their_clients_had() {
     );
     assert!(words.contains(&"broken for nobody".to_owned()));
 }
+
+#[tokio::test]
+async fn a_call_passed_on_twice_takes_effect_twice_and_the_second_reply_counts() {
+    let stand = Stand::new().await;
+    let (mut client, mut peer) = stand.warm().await;
+    stand.witness.decide_before(Before::ForwardTwice);
+    client.send(GET).await;
+    assert_eq!(peer.message().await.0, GET);
+    peer.send("HTTP/1.1 201 First\r\nContent-Length: 0\r\n\r\n")
+        .await;
+    assert_eq!(peer.message().await.0, GET);
+    peer.send("HTTP/1.1 202 Second\r\nContent-Length: 0\r\n\r\n")
+        .await;
+    assert!(client.message().await.0.starts_with("HTTP/1.1 202"));
+    assert!(
+        stand
+            .witness
+            .words()
+            .contains(&"after for nobody".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_call_can_be_passed_on_with_another_body() {
+    let stand = Stand::new().await;
+    let (mut client, mut peer) = stand.warm().await;
+    let body = Bytes::from_static(b"shorter");
+    stand.witness.decide_before(Before::ForwardInstead(body));
+    client
+        .send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nas it was")
+        .await;
+    let (head, body) = peer.message().await;
+    assert!(head.contains("content-length: 7\r\n"), "{head}");
+    assert_eq!(body, b"shorter");
+}

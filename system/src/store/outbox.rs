@@ -85,12 +85,17 @@ impl Store {
 
 impl Claim {
     /// The queue accepted this row as `message_id`.
-    pub(crate) async fn delivered(&mut self, id: i64, message_id: &str) -> Result<(), StoreError> {
+    pub(crate) async fn delivered(
+        &mut self,
+        entry: &Entry,
+        message_id: &str,
+    ) -> Result<(), StoreError> {
         let query = sqlx::query(
             "update outbox set state = 'delivered', message_id = $2, settled_at = now(), last_error = null
-             where id = $1",
+             where id = $1 and job_id = $3",
         );
-        self.mark(query.bind(id).bind(message_id)).await
+        self.mark(query.bind(entry.id).bind(message_id).bind(entry.job_id))
+            .await
     }
 
     /// The queue refused the row itself. It is tried again at once, three times in all.

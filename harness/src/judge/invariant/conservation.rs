@@ -7,10 +7,14 @@ use crate::judge::{Evidence, Ledger, Violation};
 pub(super) const NAME: &str = "nothing is lost";
 
 pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
+    // Until it was quiet after its acceptance, a message may still be on its way.
     let quiet = evidence
         .entries
         .iter()
-        .any(|entry| matches!(entry.event, Event::Quiet));
+        .filter(|entry| matches!(entry.event, Event::Quiet))
+        .map(|entry| entry.seq)
+        .max()
+        .unwrap_or_default();
     let mut violations = Vec::new();
     for (message, account) in &ledger.accounts {
         let Some(accepted) = account.accepted else {
@@ -40,7 +44,7 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                     .chain(account.deletions.iter().map(|deletion| deletion.at))
                     .collect(),
             });
-        } else if !sent_in_series && quiet {
+        } else if !sent_in_series && accepted < quiet {
             violations.push(Violation {
                 invariant: NAME,
                 text: format!("{message} was accepted and no queue ever got it"),

@@ -44,5 +44,15 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
             }
         }
     }
+    for (at, job) in &ledger.strange_writes {
+        let whose = job
+            .as_deref()
+            .map_or_else(|| "no job".to_owned(), |job| format!("{job:?}"));
+        violations.push(Violation {
+            invariant: NAME,
+            text: format!("an outside write was performed for {whose}, which is no message's"),
+            evidence: vec![*at],
+        });
+    }
     violations
 }

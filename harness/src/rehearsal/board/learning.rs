@@ -25,6 +25,7 @@ impl Board {
                         call: call.id,
                         queue,
                         message_id,
+                        ids: if message.is_some() { Vec::new() } else { ids },
                         message,
                     },
                     None,

@@ -55,6 +55,7 @@ impl Board {
             queue: queue.to_owned(),
             message_id: message_id.to_owned(),
             message: Some(message.clone()),
+            ids: Vec::new(),
         });
         self.state().effects.insert(Author::Client, seq);
         self.0.history.nudge();

@@ -104,6 +104,12 @@ impl Board {
         }
     }
 
+    /// Where the last effect of anybody stands.
+    pub(in crate::rehearsal) fn last_effect(&self) -> u64 {
+        let state = self.state();
+        state.effects.values().max().copied().unwrap_or_default()
+    }
+
     /// Whether anybody alive consumes this queue of the manifest.
     pub(in crate::rehearsal) fn has_consumer(
         &self,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::aliases::Aliases;
 use super::super::deliveries::Deliveries;
-use crate::fault::{Fault, Times};
+use crate::fault::Fault;
 use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
 };
@@ -91,15 +91,10 @@ impl Armed {
         self.landed + self.missed < self.triggered
     }
 
-    /// Whether quiet must wait for it: it was to land so often and may still do so.
+    /// Whether quiet must wait for it. One that merely waits for its stage keeps nothing
+    /// from being quiet: if the stage is never passed, the scenario is unproven.
     pub(super) fn is_pending(&self) -> bool {
-        // One that acts on a later passage waits for it once the first was seen.
-        let waits = matches!(self.fault.times, Times::Nth(_) | Times::Among(_))
-            && self
-                .passages
-                .values()
-                .any(|passages| !self.fault.times.is_over(*passages));
-        !self.disarmed && (self.is_at_work() || waits)
+        !self.disarmed && self.is_at_work()
     }
 }
 

@@ -40,10 +40,20 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 Box::pin(async move {
                     let (observation, message) = (arguments.text(0), arguments.message(1));
                     scene.say(&format!("waiting until the {observation} of {message} is {:?}", arguments.text(2)));
-                    while seen(scene, observation, &message).await? != arguments.text(2) {
+                    let within = patience(scene);
+                    let deadline = tokio::time::Instant::now() + within;
+                    loop {
+                        let seen = seen(scene, observation, &message).await?;
+                        if seen == arguments.text(2) {
+                            return Ok(());
+                        }
+                        if tokio::time::Instant::now() > deadline {
+                            return Err(StepError::failed(format!(
+                                "the {observation} of {message} is {seen:?} after {within:?}"
+                            )));
+                        }
                         tokio::time::sleep(TICK).await;
                     }
-                    Ok(())
                 })
             }),
         Step::then("the {observation} of {message} is still {string}")
@@ -118,10 +128,24 @@ async fn wait(
     scene.check_declared(messages)?;
     for message in messages {
         scene.say(&format!("waiting until {message} has passed {stage}"));
+        let within = patience(scene);
         let rehearsal = scene.running().await?;
-        rehearsal.passed(message, stage, times).await;
+        let passed = rehearsal.passed(message, stage, times);
+        if tokio::time::timeout(within, passed).await.is_err() {
+            let seen = rehearsal.passages(message, stage);
+            return Err(StepError::failed(format!(
+                "{message} has passed {stage} {seen} of {times} times after {within:?}"
+            )));
+        }
     }
     Ok(())
+}
+
+/// How long to wait for what must come: shorter than the step itself, so that what did
+/// not come is told.
+fn patience(scene: &Scene) -> Duration {
+    let limits = &scene.manifest().limits;
+    limits.quiet.min(limits.step.mul_f64(0.75))
 }
 
 async fn seen(

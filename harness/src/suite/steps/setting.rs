@@ -1,7 +1,10 @@
 //! Settings of the scenario.
 
-use crate::gherkin::{Step, StepKind};
+use crate::gherkin::{Step, StepError, StepKind};
 use crate::suite::Scene;
+
+/// So many instances of one role at most.
+const MOST: u32 = 100;
 
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
@@ -22,7 +25,10 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .group("settings")
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let count = u32::try_from(arguments.count(0)?).unwrap_or(u32::MAX);
+                    let count = arguments.count(0)?;
+                    let count = u32::try_from(count).ok().filter(|count| *count <= MOST).ok_or_else(
+                        || StepError::invalid(format!("{count} instances are too many; at most {MOST} may run")),
+                    )?;
                     let process = arguments.process(1);
                     scene.plan("the number of instances")?.run(process.role, count);
                     Ok(())
