@@ -5,7 +5,7 @@ Feature: The database itself is ill
   Background:
     Given the messages M1 to M50
     And the concurrency is 5
-    And the database timeout is 500ms
+    And the database timeout is 2s
 
   Scenario: the database is frozen at the first receive
     Given the database has a server of its own
@@ -15,7 +15,7 @@ Feature: The database itself is ill
     And M1 to M50 have passed accepted
     And the database freezes
       | from  | received |
-      | until | 2s       |
+      | until | 3s       |
     And the worker is started
     Then the totals are
       | attempts counted | 0  |

@@ -44,7 +44,7 @@ tables! {
     SUBMIT: "submit" = "process" "request" "headers" "body" "job";
     BIND: "bind" = "statement" "bind";
     KIND: "kind" = "content" "type" "kills";
-    STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "doc";
+    STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "fleet" "doc";
     CAPTURE: "capture" = "statement" "bind" "body" "header" "path";
     TOTAL: "total" = "witness" "claim";
     WITNESS: "witness" = "add" "subtract" "distinct" "by";

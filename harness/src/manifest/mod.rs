@@ -414,6 +414,8 @@ pub struct Stage {
     pub roles: Vec<RoleName>,
     /// What it is bound to.
     pub binding: Binding,
+    /// Whether it concerns no message: what stands in its calls names none.
+    pub fleet: bool,
     /// Values picked from the call, by name: a quarantine's label, say.
     pub capture: BTreeMap<String, CapturePlace>,
     /// What it means, for `rehearse steps`.

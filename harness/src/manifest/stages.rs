@@ -47,12 +47,14 @@ fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<St
         (_, Some(_)) => None,
         (_, None) => Some(BTreeMap::new()),
     };
+    let fleet = table.flag(cx, "fleet", false);
     let doc = table.text(cx, "doc");
     let (binding, _) = bound?.1?;
     let doc = doc?.map(|(doc, _)| doc.to_owned());
     Some(Stage {
         roles: roles?,
         binding,
+        fleet: fleet?,
         capture: capture?,
         doc,
     })

@@ -406,12 +406,12 @@ impl Outages {
             .collect()
     }
 
-    /// Whether any outage is on.
-    pub fn any_on(&self) -> bool {
+    /// Whether an outage is on that only a step ends.
+    pub fn any_lasting(&self) -> bool {
         self.state()
             .entries
             .iter()
-            .any(|entry| entry.phase == Phase::On)
+            .any(|entry| entry.phase == Phase::On && entry.outage.until.is_empty())
     }
 
     /// What becomes of a call that is about to reach its dependency.

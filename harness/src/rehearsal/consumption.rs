@@ -47,7 +47,7 @@ impl Rehearsal {
             return Ok(false);
         };
         let waits_for_outage = mode != consumption.normal
-            && self.board.outages().any_on()
+            && self.board.outages().any_lasting()
             && self.paused(consumption.paused.as_ref(), &consumption.resumed);
         Ok(consumption.rests.contains(&mode) || waits_for_outage)
     }

@@ -8,6 +8,8 @@ use uuid::Uuid;
 
 use super::{Purpose, Store, StoreError};
 
+/// How long a connection that may be lost has to let its lock go.
+const RELEASE: Duration = Duration::from_millis(200);
 /// The first half of every incarnation's lock; `lock_is_held` names it too.
 const LOCKS: i32 = 7301;
 
@@ -117,6 +119,9 @@ impl Session {
         store
             .limit(async {
                 let mut fresh = store.options.connect().await?;
+                // The old connection may still be there, and hold the lock: a sign of life
+                // may fail for other reasons than a lost connection.
+                release(connection).await;
                 lock(&mut fresh, *number).await?;
                 sqlx::query(
                     "update incarnations set connected_at = clock_timestamp() where id = $1",
@@ -131,6 +136,12 @@ impl Session {
             .await
             .to("report back")
     }
+}
+
+/// Lets every lock go that a connection holds, if it still answers.
+async fn release(connection: &mut PgConnection) {
+    let released = sqlx::query("select pg_advisory_unlock_all()").execute(connection);
+    let _ = tokio::time::timeout(RELEASE, released).await;
 }
 
 async fn lock(connection: &mut PgConnection, number: i32) -> Result<(), sqlx::Error> {

@@ -88,7 +88,18 @@ impl Board {
         let mut noted = Vec::new();
         for passage in passages {
             for subject in &passage.subjects {
-                for message in self.passing(call, subject).await {
+                let fleet = self
+                    .0
+                    .manifest
+                    .stages
+                    .get(&passage.stage)
+                    .is_some_and(|stage| stage.fleet);
+                let passing = if fleet {
+                    vec![None]
+                } else {
+                    self.passing(call, subject).await
+                };
+                for message in passing {
                     if let (Some(job), Some(message)) = (subject.captured.get(JOB), &message) {
                         self.learn_alias(job, message);
                     }
