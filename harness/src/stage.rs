@@ -173,6 +173,17 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
     }
 }
 
+/// The ids of all that a call made durable: a COMMIT stands for its whole transaction.
+pub fn ids_made_durable(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<String> {
+    match reply {
+        Reply::Postgres(reply) => {
+            let statements: Vec<&Statement> = reply.durable.iter().collect();
+            statement_ids(manifest, &call.dependency, &statements)
+        }
+        _ => ids_of(manifest, call),
+    }
+}
+
 /// The ids in the content of a queue message.
 pub fn ids_in_message(manifest: &Manifest, dependency: &DependencyName, body: &str) -> Vec<String> {
     let Some(Recognise::Places(places)) = manifest.messages.recognise.get(dependency) else {

@@ -2,6 +2,8 @@
 
 mod gherkin_toy;
 
+use std::fmt::Write as _;
+
 use gherkin_toy::command::Workshop;
 use insta::Settings;
 use rehearsal::gherkin::Exit;
@@ -115,7 +117,7 @@ fn arguments_that_make_no_sense_are_refused() {
         let done = workshop.rehearse(arguments);
         assert_eq!(done.exit, Exit::Invalid, "{arguments:?}: {}", done.err);
         assert_eq!(done.out, "");
-        told += &format!("$ rehearse {}\n{}\n", arguments.join(" "), done.err);
+        let _ = writeln!(told, "$ rehearse {}\n{}", arguments.join(" "), done.err);
     }
     insta::assert_snapshot!("arguments", told);
 }

@@ -16,6 +16,8 @@ use gherkin_toy::{Diary, ToyProject};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rehearsal::cli::{self, Application, Surroundings};
+use rehearsal::deployment::{RunError, RunGuard};
+use rehearsal::embedded::database::Search;
 use rehearsal::gherkin::{Limits, StepError};
 
 const DIRECTORY: &str = "REHEARSAL_TOY_DIRECTORY";
@@ -26,7 +28,7 @@ impl Application for Patient {
     type Project = ToyProject;
 
     fn load(&self, _: &Path) -> Result<ToyProject, miette::Report> {
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         let limits = Limits {
             step: hour,
             scenario: hour,
@@ -40,7 +42,11 @@ impl Application for Patient {
         })
     }
 
-    fn clean(&self, _: &Path, _: &mut dyn FnMut(&str)) -> Result<(), StepError> {
+    fn begin_serving(&self) -> Result<(RunGuard, Search), RunError> {
+        unreachable!("these tests serve no database")
+    }
+
+    fn clean(&self, _: &mut dyn FnMut(&str)) -> Result<(), StepError> {
         Ok(())
     }
 }
@@ -89,7 +95,7 @@ fn signal(child: &Child, signal: Signal) {
 
 /// Waits until the diary has this line.
 fn await_diary(workshop: &Workshop, line: &str) {
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + Duration::from_mins(1);
     while std::time::Instant::now() < deadline {
         let diary = std::fs::read_to_string(workshop.path("diary")).unwrap_or_default();
         if diary.lines().any(|written| written == line) {
@@ -135,4 +141,21 @@ fn a_second_signal_waits_for_no_closing() {
     assert!(workshop.report("summary.json").contains("\"code\": 130"));
     let diary = std::fs::read_to_string(workshop.path("diary")).unwrap();
     assert!(!diary.contains("close"), "{diary}");
+}
+
+#[test]
+fn a_served_queue_says_where_it_is_and_ends_well() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rehearse"))
+        .args(["serve", "queue", "--port", "0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    assert!(
+        line.starts_with("queue server ready: http://127.0.0.1:"),
+        "{line}"
+    );
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

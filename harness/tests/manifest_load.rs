@@ -185,7 +185,7 @@ fn processes_keep_what_was_written() {
     assert_eq!(worker.consumes, Some(("queue".into(), "orders".to_owned())));
     assert_eq!(worker.restart, Restart::Never);
     assert_eq!(worker.stop_within, Duration::from_millis(150));
-    let Ready::Call(pattern) = &worker.ready else {
+    let Ready::Call { pattern, .. } = &worker.ready else {
         panic!("{:?}", worker.ready)
     };
     assert_eq!(pattern.describe(), "ReceiveMessage on queue `orders`");

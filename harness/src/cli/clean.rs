@@ -1,22 +1,10 @@
 //! `rehearse clean`: removes what earlier runs left behind.
 
-use std::path::PathBuf;
-
-use clap::Args;
-
-use super::{Application, Halt, REPORTS, Surroundings};
+use super::{Application, Halt, Surroundings};
 use crate::gherkin::Exit;
-
-#[derive(Clone, Debug, Args)]
-pub(super) struct CleanArguments {
-    /// Where the runs have their directories
-    #[arg(long, value_name = "DIR", default_value = REPORTS)]
-    reports: PathBuf,
-}
 
 pub(super) fn clean<A: Application>(
     application: &A,
-    arguments: &CleanArguments,
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
     let mut removed = 0_usize;
@@ -24,9 +12,7 @@ pub(super) fn clean<A: Application>(
         removed += 1;
         surroundings.say(&format!("{text}\n"));
     };
-    application
-        .clean(&arguments.reports, &mut say)
-        .map_err(Halt::step)?;
+    application.clean(&mut say).map_err(Halt::step)?;
     if removed == 0 {
         surroundings.say("nothing was left behind\n");
     }

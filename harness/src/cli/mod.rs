@@ -7,7 +7,7 @@ mod list;
 mod run;
 mod serve;
 mod serve_database;
-mod serve_queue;
+pub mod serve_queue;
 mod steps;
 mod surroundings;
 
@@ -38,7 +38,7 @@ pub trait Application {
     ///
     /// # Errors
     /// If something cannot be removed.
-    fn clean(&self, reports: &Path, say: &mut dyn FnMut(&str)) -> Result<(), StepError>;
+    fn clean(&self, say: &mut dyn FnMut(&str)) -> Result<(), StepError>;
 
     /// Begins a run that has nothing but a server, and says where a database server
     /// comes from.
@@ -68,7 +68,7 @@ enum Command {
     /// Check the manifest and the features; start nothing
     Check(check::CheckArguments),
     /// Remove what earlier runs left behind: processes, containers, files
-    Clean(clean::CleanArguments),
+    Clean,
     /// Serve an embedded dependency alone, until Ctrl-C
     Serve(serve::ServeArguments),
 }
@@ -174,7 +174,7 @@ pub fn main<A: Application>(
         Command::Run(arguments) => run::run(application, &arguments, surroundings),
         Command::Steps(arguments) => steps::steps(application, &arguments, surroundings),
         Command::Check(arguments) => check::check(application, &arguments, surroundings),
-        Command::Clean(arguments) => clean::clean(application, &arguments, surroundings),
+        Command::Clean => clean::clean(application, surroundings),
         Command::Serve(arguments) => serve::serve(application, arguments, surroundings),
     };
     done.unwrap_or_else(|Halt { exit, report }| {

@@ -9,28 +9,28 @@ use clap::Args;
 
 /// Serve SQS standard queues on 127.0.0.1, for development and rehearsals.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct ServeQueue {
+pub struct ServeQueue {
     /// The port; 0 takes a free one.
     #[arg(long, default_value_t = 9324)]
-    pub(crate) port: u16,
+    pub port: u16,
     /// Keep acknowledged calls in a journal in this directory, across a kill of the server.
     #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    pub data: Option<PathBuf>,
     /// The account in queue URLs and ARNs, twelve digits.
     #[arg(long, default_value = "000000000000")]
-    pub(crate) account: String,
+    pub account: String,
     /// The region in ARNs.
     #[arg(long, default_value = "us-east-1")]
-    pub(crate) region: String,
+    pub region: String,
     /// Let an old receipt handle delete a message that was delivered again since.
     #[arg(long)]
-    pub(crate) stale_handle_deletes: bool,
+    pub stale_handle_deletes: bool,
     /// Allow a queue's name again within 60 seconds of its deletion.
     #[arg(long)]
-    pub(crate) recreate_at_once: bool,
+    pub recreate_at_once: bool,
     /// How many entries the delivery log keeps.
     #[arg(long, default_value_t = 10_000, value_name = "ENTRIES")]
-    pub(crate) log_bound: usize,
+    pub log_bound: usize,
 }
 
 /// Serves until `stopped` is ready. `announce` gets one line with the endpoint
@@ -38,7 +38,7 @@ pub(crate) struct ServeQueue {
 ///
 /// # Errors
 /// The server cannot start.
-pub(crate) async fn run(
+pub async fn run(
     args: ServeQueue,
     announce: impl FnOnce(&str),
     stopped: impl Future<Output = ()>,

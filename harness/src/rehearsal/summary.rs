@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::tap::{Call, Reply, Request};
+use crate::tap::{Call, Reply, Request, TransactionStatus};
 
 /// What a call asks for.
 pub(super) fn request(call: &Call) -> String {
@@ -95,22 +95,34 @@ pub(super) fn is_success(reply: &Reply) -> bool {
     }
 }
 
-/// Whether a call changed something at its dependency.
+/// Whether a call changed something at its dependency for good. Facts of the queue are
+/// changes by themselves and do not count here.
 pub(super) fn wrote(call: &Call, reply: &Reply) -> bool {
     match (&call.request, reply) {
         (Request::Http(request), Reply::Http(reply)) => {
             reply.status < 400 && !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
         }
-        (Request::Postgres(_), Reply::Postgres(reply)) => {
-            reply.error.is_none()
-                && reply.tags.iter().any(|tag| {
-                    let mut words = tag.split(' ');
-                    let verb = words.next().unwrap_or_default();
-                    matches!(verb, "INSERT" | "UPDATE" | "DELETE" | "MERGE")
-                        && words.next_back().is_some_and(|count| count != "0")
-                })
-        }
-        // Facts of the queue are effects by themselves.
+        (_, Reply::Postgres(reply)) => reply
+            .durable
+            .iter()
+            .any(|statement| statement.wrote.is_some_and(|rows| rows > 0)),
         _ => false,
     }
+}
+
+/// Whether a round trip wrote something in a transaction that is still open.
+pub(super) fn writes_on(reply: &Reply) -> Option<bool> {
+    let Reply::Postgres(reply) = reply else {
+        return None;
+    };
+    if reply.status == TransactionStatus::Idle {
+        return Some(false);
+    }
+    let wrote = reply.tags.iter().any(|tag| {
+        let mut words = tag.split(' ');
+        let verb = words.next().unwrap_or_default();
+        matches!(verb, "INSERT" | "UPDATE" | "DELETE" | "MERGE")
+            && words.next_back().is_some_and(|count| count != "0")
+    });
+    wrote.then_some(true)
 }

@@ -1,5 +1,5 @@
-//! `summary.json`: a run for programs. It is written anew after each scenario, so that
-//! a run that was cut off still has one.
+//! `summary.json`: a run for programs. It is written anew as scenarios end, so that a
+//! run that was cut off still has one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,6 +21,8 @@ pub struct Summary {
     run: Option<Arc<RunInfo>>,
     scenarios: Vec<Arc<ScenarioInfo>>,
     outcomes: BTreeMap<usize, Arc<ScenarioOutcome>>,
+    /// Not before this is it written anew while the run goes on.
+    due: Instant,
 }
 
 #[derive(Serialize)]
@@ -57,7 +59,20 @@ impl Summary {
             run: None,
             scenarios: Vec::new(),
             outcomes: BTreeMap::new(),
+            due: Instant::now(),
         }
+    }
+
+    /// Writing a long run's summary after each of its scenarios would take longer than
+    /// the scenarios; a twentieth of the time is enough.
+    fn write_if_due(&mut self) -> Result<(), ReportError> {
+        let begun = Instant::now();
+        if begun < self.due {
+            return Ok(());
+        }
+        self.write(None)?;
+        self.due = Instant::now() + begun.elapsed() * 20;
+        Ok(())
     }
 
     fn write(&self, result: Option<&RunResult>) -> Result<(), ReportError> {
@@ -118,11 +133,7 @@ impl Report for Summary {
             }
             RunEvent::ScenarioEnded { scenario, outcome } => {
                 self.outcomes.insert(scenario.0, Arc::clone(outcome));
-                if outcome.ran {
-                    self.write(None)
-                } else {
-                    Ok(())
-                }
+                self.write_if_due()
             }
             RunEvent::RunEnded { result } => self.write(Some(result)),
             _ => Ok(()),

@@ -3,17 +3,18 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nix::unistd::Uid;
 
 use super::{Suite, Surroundings};
-use crate::cli::Application;
+use crate::cli::{self, Application};
 use crate::deployment::{self, RunError, RunGuard, RunOptions, guard};
 use crate::embedded::database::Search;
-use crate::gherkin::{StepError, new_run_id};
+use crate::gherkin::libtest::{self, Target};
+use crate::gherkin::{Exit, StepError, new_run_id};
 use crate::manifest::Manifest;
 
 /// The argument that makes the harness's own program a watchdog.
@@ -87,7 +88,7 @@ impl Application for Rehearsals {
         Ok((guard, search))
     }
 
-    fn clean(&self, _: &Path, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
+    fn clean(&self, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
         let state_root = &self.surroundings.state_root;
         let report = deployment::sweep(state_root).map_err(StepError::broken)?;
         let mut problems = Vec::new();
@@ -109,4 +110,31 @@ impl Application for Rehearsals {
             problems.join("; ")
         )))
     }
+}
+
+/// The `main` of a test target (`harness = false`) in which each scenario is a test. The
+/// target's own program also serves as the harness's: as watchdog and as queue server.
+pub fn test(target: &Target, manifest: &Path) -> ExitCode {
+    if let Some(exit) = watch_if_asked() {
+        return exit;
+    }
+    let rehearsals = match Rehearsals::of_process() {
+        Ok(rehearsals) => rehearsals,
+        Err(error) => return broken(&format!("cannot find the harness's own program: {error}")),
+    };
+    if env::args_os().nth(1).as_deref() == Some("serve".as_ref()) {
+        return match cli::Surroundings::of_process() {
+            Ok(mut surroundings) => {
+                cli::main(&rehearsals, env::args_os(), &mut surroundings).into()
+            }
+            Err(error) => broken(&format!("cannot listen to signals: {error}")),
+        };
+    }
+    libtest::main(target, || rehearsals.load(manifest))
+}
+
+fn broken(reason: &str) -> ExitCode {
+    // A main has nobody else to tell.
+    let _ = writeln!(io::stderr(), "{reason}");
+    Exit::Broken.into()
 }

@@ -17,7 +17,7 @@ use crate::gherkin::{
 use crate::manifest::Manifest;
 use crate::rehearsal::{Venue, VenueOptions};
 
-pub use application::{Rehearsals, watch_if_asked};
+pub use application::{Rehearsals, test, watch_if_asked};
 pub use scene::Scene;
 
 /// What the suite needs to know of the machine.

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rehearsal::cli::{self, Application, Surroundings};
+use rehearsal::deployment::{RunError, RunGuard};
+use rehearsal::embedded::database::Search;
 use rehearsal::gherkin::{Exit, Interrupt, StepError};
 
 use super::{Diary, ToyProject};
@@ -32,7 +34,11 @@ impl Application for ToyApplication {
         })
     }
 
-    fn clean(&self, _: &Path, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
+    fn begin_serving(&self) -> Result<(RunGuard, Search), RunError> {
+        unreachable!("these tests serve no database")
+    }
+
+    fn clean(&self, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
         say("removed the toy");
         Ok(())
     }

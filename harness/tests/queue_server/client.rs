@@ -78,22 +78,29 @@ pub(crate) async fn exchange(address: SocketAddr, request: &[u8]) -> (u16, Strin
 /// Reads one answer: status, head, body.
 pub(crate) async fn read_answer(stream: &mut TcpStream) -> (u16, String, String) {
     let mut buffer = Vec::new();
+    let mut whole = None;
     loop {
         let read = stream.read_buf(&mut buffer).await.unwrap();
-        let text = String::from_utf8(buffer.clone()).unwrap();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+        assert!(read > 0, "the connection ended in the middle of an answer");
+        if whole.is_none()
+            && let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n")
+        {
+            let head = String::from_utf8(buffer[..end].to_vec()).unwrap();
             let length: usize = head
                 .lines()
                 .find_map(|line| line.strip_prefix("content-length: "))
                 .unwrap()
                 .parse()
                 .unwrap();
-            if body.len() >= length {
-                let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-                return (status, head.to_owned(), body.to_owned());
-            }
+            whole = Some((head, end + 4, end + 4 + length));
         }
-        assert!(read > 0, "the connection ended in the middle: {text:?}");
+        if let Some((head, start, end)) = &whole
+            && buffer.len() >= *end
+        {
+            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+            let body = String::from_utf8(buffer[*start..*end].to_vec()).unwrap();
+            return (status, head.clone(), body);
+        }
     }
 }
 

@@ -1,9 +1,7 @@
 //! `rehearse serve queue`, without the process around it.
 
-#[path = "../../src/cli/serve_queue.rs"]
-mod serve_queue;
-
 use clap::Parser;
+use rehearsal::cli::serve_queue;
 
 use super::client::sdk;
 

@@ -8,7 +8,7 @@ pub(crate) mod table;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use self::live::Live;
 use self::paint::Paint;
@@ -29,6 +29,9 @@ pub struct TerminalOptions {
     pub repeat: Repeat,
 }
 
+/// How often the live view is drawn while nothing happens.
+const REDRAWN: Duration = Duration::from_millis(100);
+
 /// Writes to a terminal, or to whatever stands in for one.
 pub struct Terminal<W> {
     to: W,
@@ -37,6 +40,7 @@ pub struct Terminal<W> {
     live: Live,
     scenarios: Vec<Arc<ScenarioInfo>>,
     running: BTreeMap<ScenarioId, Now>,
+    drawn: Instant,
 }
 
 /// What a scenario does now.
@@ -60,6 +64,7 @@ impl<W: Write + Send> Terminal<W> {
             live,
             scenarios: Vec::new(),
             running: BTreeMap::new(),
+            drawn: Instant::now(),
         }
     }
 
@@ -73,6 +78,7 @@ impl<W: Write + Send> Terminal<W> {
     fn draw(&mut self) -> io::Result<()> {
         self.live
             .draw(&mut self.to, self.paint, &self.scenarios, &self.running)?;
+        self.drawn = Instant::now();
         self.to.flush()
     }
 
@@ -162,7 +168,7 @@ impl<W: Write + Send> Report for Terminal<W> {
     }
 
     fn tick(&mut self) -> Result<(), ReportError> {
-        if self.options.live {
+        if self.options.live && self.drawn.elapsed() >= REDRAWN {
             self.draw()?;
         }
         Ok(())

@@ -104,7 +104,7 @@ mod tests {
 
     fn wire(dimensions: &[(i32, i32)], oid: i32, elements: &[Option<&[u8]>]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut number = |number: i32| number.to_be_bytes();
+        let number = |number: i32| number.to_be_bytes();
         bytes.extend(number(i32::try_from(dimensions.len()).unwrap()));
         bytes.extend(number(0));
         bytes.extend(number(oid));

@@ -1,0 +1,164 @@
+//! Both boundaries of every call: what the taps ask, and what they are told.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::super::summary;
+use super::Board;
+use crate::checkpoint;
+use crate::history::Event;
+use crate::ids::{Author, CallId, ConnectionId, DependencyName, FaultId};
+use crate::stage::{self, Passage};
+use crate::tap::{After, Before, Call, Director, Discard, Extent, Reply, Request, Side};
+
+impl Director for Board {
+    fn next_call(&self) -> CallId {
+        let mut state = self.state();
+        state.calls += 1;
+        CallId(state.calls)
+    }
+
+    fn connected(&self, author: &Author, dependency: &DependencyName) -> ConnectionId {
+        let connection = {
+            let mut state = self.state();
+            state.connections += 1;
+            ConnectionId(state.connections)
+        };
+        self.0.history.append(Event::Connected {
+            connection,
+            author: author.clone(),
+            dependency: dependency.clone(),
+        });
+        connection
+    }
+
+    fn disconnected(&self, connection: ConnectionId, reason: &str) {
+        self.state().writing.remove(&connection);
+        self.0.history.append(Event::Disconnected {
+            connection,
+            reason: reason.to_owned(),
+        });
+    }
+
+    fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
+        self.record_call(&call);
+        let board = self.clone();
+        Box::pin(async move {
+            if board.is_ending(&call.author) {
+                board.inject(&call, Side::Before, "dropped: its author is ending", None);
+                return Before::Discard(Discard::Close);
+            }
+            let passages = match &call.request {
+                Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
+                    board.checkpoint(&call, request)
+                }
+                _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
+            };
+            match board.hold(&call, Side::Before, passages).await {
+                Held::Free => Before::Forward,
+                Held::Drop(fault) => {
+                    board.inject(&call, Side::Before, "dropped", Some(fault));
+                    Before::Discard(Discard::Close)
+                }
+            }
+        })
+    }
+
+    fn forwarded(&self, call: &Call, extent: Extent) {
+        if extent != Extent::Whole {
+            self.0.history.append(Event::NotForwarded {
+                call: call.id,
+                extent,
+            });
+        }
+    }
+
+    fn after(
+        &self,
+        call: Arc<Call>,
+        reply: Arc<Reply>,
+        deliverable: bool,
+    ) -> BoxFuture<'static, After> {
+        let orphans = self.record_reply(&call, &reply, deliverable);
+        let board = self.clone();
+        Box::pin(async move {
+            board.give_back(orphans);
+            let passages = stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
+            if !deliverable || board.is_ending(&call.author) {
+                // The effect took place: the passage counts, but nobody is there to act on.
+                board.note_passages(&call, passages).await;
+                return After::Discard(Discard::Close);
+            }
+            match board.hold(&call, Side::After, passages).await {
+                Held::Free => After::Deliver,
+                Held::Drop(fault) => {
+                    board.inject(&call, Side::After, "reply dropped", Some(fault));
+                    After::Discard(Discard::Close)
+                }
+            }
+        })
+    }
+
+    fn abandoned(&self, call: &Call, side: Side) {
+        self.0.history.append(Event::Abandoned {
+            call: call.id,
+            side,
+        });
+    }
+}
+
+impl Board {
+    /// Runs a decision and marks the call as held meanwhile; an author that dies of
+    /// something else ends it.
+    async fn hold(&self, call: &Call, side: Side, passages: Vec<Passage>) -> Held {
+        if passages.is_empty() {
+            return Held::Free;
+        }
+        let guard = HeldGuard::new(self.clone(), call, side);
+        let deciding = async {
+            let triggered = self.pass(call, passages).await;
+            if triggered.is_empty() {
+                return Held::Free;
+            }
+            let fault = triggered[0].0;
+            if self.carry_out(call, triggered).await {
+                Held::Drop(fault)
+            } else {
+                Held::Free
+            }
+        };
+        let held = deciding.await;
+        drop(guard);
+        held
+    }
+}
+
+enum Held {
+    Free,
+    Drop(FaultId),
+}
+
+/// Marks a call as held for as long as it lives.
+struct HeldGuard {
+    board: Board,
+    call: CallId,
+}
+
+impl HeldGuard {
+    fn new(board: Board, call: &Call, side: Side) -> Self {
+        let what = format!("{} of {} ({side:?})", summary::request(call), call.author);
+        board.state().held.insert(call.id, what);
+        Self {
+            board,
+            call: call.id,
+        }
+    }
+}
+
+impl Drop for HeldGuard {
+    fn drop(&mut self) {
+        self.board.state().held.remove(&self.call);
+        self.board.0.history.nudge();
+    }
+}

@@ -1,0 +1,133 @@
+//! What a queue's answers prove: deliveries, aliases, effects.
+
+use super::super::deliveries::{Delivery, DeliveryState};
+use super::super::facts::Fact;
+use super::Board;
+use crate::history::Event;
+use crate::tap::Call;
+
+impl Board {
+    /// Takes a fact in: history, deliveries, aliases. Gives back what nobody got.
+    pub(super) fn learn(&self, call: &Call, fact: Fact, deliverable: bool) -> Option<Delivery> {
+        let mut state = self.state();
+        let (event, orphan) = match fact {
+            Fact::Sent {
+                queue,
+                message_id,
+                ids,
+            } => {
+                let message = state.aliases.messages(&ids).into_iter().next();
+                if let Some(message) = &message {
+                    state.aliases.learn(&message_id, message);
+                }
+                (
+                    Event::Sent {
+                        call: call.id,
+                        queue,
+                        message_id,
+                        message,
+                    },
+                    None,
+                )
+            }
+            Fact::Delivered {
+                queue,
+                message_id,
+                receipt,
+                ids,
+                body,
+            } => {
+                let mut ids = ids;
+                ids.push(message_id.clone());
+                let message = state.aliases.messages(&ids).into_iter().next();
+                if let Some(message) = &message {
+                    state.aliases.learn(&message_id, message);
+                    state.aliases.learn(&receipt, message);
+                    state
+                        .bodies
+                        .entry(message.clone())
+                        .or_insert_with(|| body.clone());
+                }
+                let mut orphan = None;
+                if let Some(owner) = call.author.incarnation() {
+                    if let Some(receive) = state.receives.get_mut(owner)
+                        && receive.call == call.id
+                    {
+                        receive.empty_handed = false;
+                    }
+                    let delivery = Delivery {
+                        dependency: call.dependency.clone(),
+                        queue: queue.clone(),
+                        message_id: message_id.clone(),
+                        receipt: receipt.clone(),
+                        message: message.clone(),
+                        owner: owner.clone(),
+                        state: DeliveryState::Held,
+                    };
+                    state.deliveries.deliver(delivery.clone());
+                    // The owner's death expires what it held; a caller that lives and
+                    // went away has lost it now.
+                    if !deliverable && state.living.contains_key(owner) {
+                        state.deliveries.end(&receipt);
+                        orphan = Some(delivery);
+                    }
+                }
+                let body = self.0.history.blob(body.as_bytes());
+                let author = call.author.clone();
+                let call = call.id;
+                let event = Event::Delivered {
+                    call,
+                    author,
+                    queue,
+                    message_id,
+                    receipt,
+                    message,
+                    deliverable,
+                    body,
+                };
+                (event, orphan)
+            }
+            Fact::Deleted { receipt } => {
+                let known = state.deliveries.get(&receipt).cloned();
+                state.deliveries.end(&receipt);
+                let event = Event::Deleted {
+                    call: call.id,
+                    author: call.author.clone(),
+                    message_id: known.as_ref().map(|delivery| delivery.message_id.clone()),
+                    message: known.and_then(|delivery| delivery.message),
+                    receipt,
+                };
+                (event, None)
+            }
+            Fact::VisibilityChanged { receipt, seconds } => {
+                let message = state
+                    .deliveries
+                    .get(&receipt)
+                    .and_then(|delivery| delivery.message.clone());
+                if seconds == 0 {
+                    state.deliveries.end(&receipt);
+                } else {
+                    state.deliveries.touch(&receipt);
+                }
+                (
+                    Event::VisibilityChanged {
+                        call: call.id,
+                        receipt,
+                        message,
+                        seconds,
+                    },
+                    None,
+                )
+            }
+        };
+        let seq = self.0.history.append(event);
+        state.effects.insert(call.author.clone(), seq);
+        orphan
+    }
+
+    pub(super) fn give_back(&self, orphans: Vec<Delivery>) {
+        if let (false, Some(actor)) = (orphans.is_empty(), self.0.actor.get()) {
+            tokio::spawn(actor.expire(orphans));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Incarnations from their registration to the end of their last connection.
+
+use std::collections::BTreeSet;
+
+use super::super::deliveries::Delivery;
+use super::{Board, Life};
+use crate::history::{DeathCause, Event};
+use crate::ids::{Author, Incarnation, MessageName};
+
+impl Board {
+    /// An incarnation is about to start: its calls count from now on.
+    pub(in crate::rehearsal) fn register(&self, incarnation: &Incarnation) {
+        self.state()
+            .living
+            .insert(incarnation.clone(), Life::Running);
+    }
+
+    /// It could not be started after all.
+    pub(in crate::rehearsal) fn unregister(&self, incarnation: &Incarnation) {
+        self.state().living.remove(incarnation);
+    }
+
+    pub(in crate::rehearsal) fn ready(&self, incarnation: &Incarnation) {
+        self.0.history.append(Event::Ready {
+            incarnation: incarnation.clone(),
+        });
+    }
+
+    /// Resolves once an incarnation made the call that shows it is ready.
+    pub(in crate::rehearsal) async fn first_call(&self, incarnation: &Incarnation) {
+        self.until(|| self.state().called.contains(incarnation).then_some(()))
+            .await;
+    }
+
+    pub(in crate::rehearsal) fn started(&self, incarnation: &Incarnation, pid: i32) {
+        self.0.history.append(Event::Started {
+            incarnation: incarnation.clone(),
+            pid,
+        });
+    }
+
+    pub(in crate::rehearsal) fn set_life(&self, incarnation: &Incarnation, life: Life) {
+        if let Some(current) = self.state().living.get_mut(incarnation) {
+            *current = life;
+        }
+        self.0.history.nudge();
+    }
+
+    /// A process was reaped; says why as far as the board can tell.
+    pub(in crate::rehearsal) fn exited(
+        &self,
+        incarnation: &Incarnation,
+        code: Option<i32>,
+        signal: Option<String>,
+        wanted: Option<DeathCause>,
+    ) {
+        let (cause, in_hand) = {
+            let mut state = self.state();
+            state.living.remove(incarnation);
+            state.receives.remove(incarnation);
+            let unsettled: BTreeSet<MessageName> = state
+                .deliveries
+                .unsettled_of(incarnation)
+                .into_iter()
+                .filter_map(|delivery| delivery.message.clone())
+                .collect();
+            let announced = unsettled
+                .iter()
+                .any(|message| state.announced.get(message) == Some(&incarnation.role));
+            let by_message = if announced {
+                DeathCause::Announced
+            } else {
+                DeathCause::Unexpected
+            };
+            (wanted.unwrap_or(by_message), unsettled)
+        };
+        self.0.history.append(Event::Exited {
+            incarnation: incarnation.clone(),
+            code,
+            signal,
+            cause,
+            in_hand: in_hand.into_iter().collect(),
+        });
+    }
+
+    /// All connections of an ended incarnation have ended: what it held is nobody's.
+    pub(in crate::rehearsal) fn drained(&self, incarnation: &Incarnation) -> Vec<Delivery> {
+        self.0.history.append(Event::Drained {
+            incarnation: incarnation.clone(),
+        });
+        let mut state = self.state();
+        let orphans: Vec<Delivery> = state
+            .deliveries
+            .unsettled_of(incarnation)
+            .into_iter()
+            .cloned()
+            .collect();
+        for orphan in &orphans {
+            state.deliveries.end(&orphan.receipt);
+        }
+        drop(state);
+        self.0.history.nudge();
+        orphans
+    }
+
+    pub(super) fn is_ending(&self, author: &Author) -> bool {
+        let Some(incarnation) = author.incarnation() else {
+            return false;
+        };
+        !matches!(
+            self.state().living.get(incarnation),
+            Some(Life::Running | Life::Stopped)
+        )
+    }
+}

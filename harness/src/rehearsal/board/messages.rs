@@ -1,0 +1,79 @@
+//! What the harness's client and the services it plays tell of messages.
+
+use super::Board;
+use crate::history::Event;
+use crate::ids::{Author, DependencyName, MessageName, RoleName};
+
+impl Board {
+    pub(in crate::rehearsal) fn declare(
+        &self,
+        message: &MessageName,
+        kills: Option<RoleName>,
+        ids: &[&str],
+    ) {
+        let mut state = self.state();
+        for id in ids {
+            state.aliases.learn(id, message);
+        }
+        if let Some(role) = kills {
+            state.announced.insert(message.clone(), role);
+        }
+    }
+
+    pub(in crate::rehearsal) fn submitting(&self, message: &MessageName) {
+        self.state().submitting.insert(message.clone());
+        self.0.history.append(Event::Submitting {
+            message: message.clone(),
+        });
+    }
+
+    pub(in crate::rehearsal) fn accepted(&self, message: &MessageName, job: &str) {
+        {
+            let mut state = self.state();
+            state.aliases.learn(job, message);
+            state.submitting.remove(message);
+        }
+        let seq = self.0.history.append(Event::Accepted {
+            message: message.clone(),
+            job: job.to_owned(),
+        });
+        self.state().effects.insert(Author::Client, seq);
+        self.0.history.nudge();
+    }
+
+    pub(in crate::rehearsal) fn refused(&self, message: &MessageName, reason: &str) {
+        self.state().submitting.remove(message);
+        self.0.history.append(Event::Refused {
+            message: message.clone(),
+            reason: reason.to_owned(),
+        });
+    }
+
+    /// A service that the harness plays has answered a request.
+    pub(in crate::rehearsal) fn performed(
+        &self,
+        dependency: &DependencyName,
+        request: String,
+        write: bool,
+        job: Option<String>,
+        status: u16,
+    ) {
+        let message = job
+            .as_ref()
+            .and_then(|job| self.state().aliases.get(job).cloned());
+        let dependency = dependency.clone();
+        self.0.history.append(Event::Performed {
+            dependency,
+            request,
+            write,
+            message,
+            job,
+            status,
+        });
+    }
+
+    /// What the queue delivered of a message, the first time.
+    pub(in crate::rehearsal) fn delivered_body(&self, message: &MessageName) -> Option<String> {
+        self.state().bodies.get(message).cloned()
+    }
+}

@@ -1,0 +1,109 @@
+//! The board of one rehearsal: everything known at this moment, and the decisions at
+//! every boundary. Taps ask it ([`Director`](crate::tap::Director)); what it learns goes to the history
+//! first.
+//!
+//! ```text
+//! tap ── before/after ──▶ board ── stage passed? fault armed? ──▶ actor (signals)
+//!                          │
+//!                          └──▶ history
+//! ```
+
+mod boundary;
+mod faults;
+mod learning;
+mod lives;
+mod messages;
+mod passages;
+mod quiet;
+mod record;
+mod state;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use futures::future::BoxFuture;
+use nix::sys::signal::Signal;
+
+pub(super) use self::state::Life;
+use self::state::State;
+use super::deliveries::Delivery;
+use crate::history::History;
+use crate::ids::{DependencyName, FaultId, Incarnation};
+use crate::manifest::Manifest;
+
+/// Who carries out what the board decides.
+pub(super) trait Actor: Send + Sync {
+    /// Sends a signal and returns what was seen of it. For KILL it returns once the
+    /// process was reaped.
+    fn signal(
+        &self,
+        incarnation: Incarnation,
+        signal: Signal,
+        fault: Option<FaultId>,
+    ) -> BoxFuture<'static, Result<String, String>>;
+
+    /// Makes deliveries that nobody has visible at once.
+    fn expire(&self, orphans: Vec<Delivery>) -> BoxFuture<'static, ()>;
+}
+
+/// What is known of one rehearsal at this moment.
+#[derive(Clone)]
+pub(super) struct Board(Arc<Inner>);
+
+struct Inner {
+    manifest: Arc<Manifest>,
+    history: Arc<History>,
+    /// Queue names at the dependency by (dependency, name in the manifest).
+    queues: BTreeMap<(DependencyName, String), String>,
+    actor: OnceLock<Arc<dyn Actor>>,
+    state: Mutex<State>,
+}
+
+impl Board {
+    pub(super) fn new(
+        manifest: Arc<Manifest>,
+        history: Arc<History>,
+        queues: BTreeMap<(DependencyName, String), String>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            manifest,
+            history,
+            queues,
+            actor: OnceLock::new(),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Gives the board its hands. Once.
+    pub(super) fn set_actor(&self, actor: Arc<dyn Actor>) {
+        assert!(
+            self.0.actor.set(actor).is_ok(),
+            "a board gets its actor once"
+        );
+    }
+
+    pub(super) fn history(&self) -> &Arc<History> {
+        &self.0.history
+    }
+
+    pub(super) fn manifest(&self) -> &Arc<Manifest> {
+        &self.0.manifest
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `look` finds something, looking again after each new entry.
+    pub(super) async fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
+        let mut last = self.0.history.watch();
+        loop {
+            last.mark_unchanged();
+            if let Some(found) = look() {
+                return found;
+            }
+            // The sender lives as long as the history.
+            let _ = last.changed().await;
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What goes to the history of each call and reply, before anything is decided.
+
+use std::collections::BTreeSet;
+
+use super::super::deliveries::Delivery;
+use super::super::{facts, summary};
+use super::Board;
+use super::state::{Receive, State, Tick};
+use crate::checkpoint::{self, Announcement};
+use crate::history::{Attribution, Event};
+use crate::ids::FaultId;
+use crate::manifest::Ready;
+use crate::stage;
+use crate::tap::{Call, Reply, Request, Side};
+
+impl Board {
+    pub(super) fn record_call(&self, call: &Call) {
+        let ids = stage::ids_of(&self.0.manifest, call);
+        let summary = summary::request(call);
+        let content = self.0.history.blob(&summary::request_content(call));
+        let (messages, attribution) = {
+            let state = self.state();
+            let messages = match &call.request {
+                Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
+                    let announcement = Announcement::read(request);
+                    state
+                        .aliases
+                        .messages(announcement.job.iter().chain(&announcement.message_id))
+                }
+                _ => state.aliases.messages(&ids),
+            };
+            if !messages.is_empty() {
+                (messages, Attribution::Id)
+            } else if let Some(message) = state.sole_in_hand(&call.author) {
+                (BTreeSet::from([message]), Attribution::InHand)
+            } else {
+                (messages, Attribution::None)
+            }
+        };
+        let shows_ready = call.author.incarnation().filter(|incarnation| {
+            let process = self.0.manifest.processes.get(&incarnation.role);
+            process.is_some_and(|process| match &process.ready {
+                Ready::Call {
+                    dependency,
+                    pattern,
+                } => {
+                    *dependency == call.dependency
+                        && stage::matches_call(call, pattern, &self.0.queues)
+                }
+                _ => false,
+            })
+        });
+        if let Some(incarnation) = shows_ready {
+            self.state().called.insert(incarnation.clone());
+        }
+        let began = self.0.history.append(Event::Called {
+            call: call.id,
+            connection: call.connection,
+            author: call.author.clone(),
+            dependency: call.dependency.clone(),
+            summary,
+            messages: messages.into_iter().collect(),
+            attribution,
+            content,
+        });
+        let mut state = self.state();
+        self.note_ticks(&mut state, call, began);
+        if let (Request::Sqs(request), Some(incarnation)) =
+            (&call.request, call.author.incarnation())
+            && request.action == "ReceiveMessage"
+        {
+            let receive = Receive {
+                call: call.id,
+                began,
+                empty_handed: true,
+            };
+            state.receives.insert(incarnation.clone(), receive);
+        }
+        drop(state);
+        self.0.history.nudge();
+    }
+
+    fn note_ticks(&self, state: &mut State, call: &Call, began: u64) {
+        let Some(incarnation) = call.author.incarnation() else {
+            return;
+        };
+        for (index, background) in self.0.manifest.background.iter().enumerate() {
+            if incarnation.role == background.role
+                && background.dependency == call.dependency
+                && stage::matches_call(call, &background.pattern, &self.0.queues)
+            {
+                let timer = (index, incarnation.clone());
+                let over = state.ticks.get(&timer).map(|tick| tick.began);
+                state.ticks.insert(timer, Tick { began, over });
+            }
+        }
+    }
+
+    pub(super) fn record_reply(
+        &self,
+        call: &Call,
+        reply: &Reply,
+        deliverable: bool,
+    ) -> Vec<Delivery> {
+        let ok = summary::is_success(reply);
+        self.0.history.append(Event::Replied {
+            call: call.id,
+            summary: summary::reply(reply),
+            deliverable,
+            ok,
+            content: self.0.history.blob(&summary::reply_content(reply)),
+        });
+        let mut orphans = Vec::new();
+        {
+            let mut state = self.state();
+            match summary::writes_on(reply) {
+                Some(true) => state.writing.insert(call.connection, call.author.clone()),
+                Some(false) => state.writing.remove(&call.connection),
+                None => None,
+            };
+        }
+        for fact in facts::of(&self.0.manifest, call, reply) {
+            orphans.extend(self.learn(call, fact, deliverable));
+        }
+        if summary::wrote(call, reply) {
+            let ids = stage::ids_made_durable(&self.0.manifest, call, reply);
+            let mut state = self.state();
+            if !state.aliases.messages(&ids).is_empty() {
+                state
+                    .effects
+                    .insert(call.author.clone(), self.0.history.last());
+            }
+        }
+        self.0.history.nudge();
+        orphans
+    }
+    pub(super) fn inject(&self, call: &Call, side: Side, what: &str, fault: Option<FaultId>) {
+        let what = what.to_owned();
+        self.0.history.append(Event::Injected {
+            call: call.id,
+            side,
+            what,
+            fault,
+        });
+    }
+}
