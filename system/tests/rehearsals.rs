@@ -8,7 +8,6 @@ use rehearsal::suite;
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let target =
-        Target::new("rehearsals", root.join("features")).reports(root.join("reports"));
+    let target = Target::new("rehearsals", root.join("features")).reports(root.join("reports"));
     suite::test(&target, &root.join("rehearsal.yaml"))
 }

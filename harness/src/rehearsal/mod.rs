@@ -144,7 +144,7 @@ impl Rehearsal {
         let processes = Processes::new(
             board.clone(),
             Arc::clone(&dependencies),
-            venue.registry().clone(),
+            Arc::clone(venue.driver()),
             directory.join("processes"),
         );
         board.set_actor(Arc::new(processes.clone()));
@@ -220,6 +220,23 @@ impl Rehearsal {
     /// When it does not run.
     pub async fn kill(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
         Ok(self.processes.kill(role).await?)
+    }
+
+    /// Cuts every instance of a role off from everything: nothing it sends arrives, and
+    /// nothing reaches it, without any answer. It keeps its address.
+    ///
+    /// # Errors
+    /// When it does not run, or shares the host's network.
+    pub async fn cut_off(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
+        Ok(self.processes.cut_off(role).await?)
+    }
+
+    /// Ends [`Rehearsal::cut_off`].
+    ///
+    /// # Errors
+    /// When the container engine refuses.
+    pub async fn join(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
+        Ok(self.processes.join(role).await?)
     }
 
     /// Ends the deployment: kills every process, waits for their connections to end,

@@ -16,18 +16,29 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use super::dependencies::{Database, Dependencies, OwnQueue, QueueService};
+use crate::deployment::containers::{
+    ContainerOptions, Containers, DependencyContainer, Engine, EngineError, Image,
+};
 use crate::deployment::readiness::{self, NotReady};
 use crate::deployment::{
-    self, Child, ExitOutcome, Logs, Reexecute, Registry, RunError, RunGuard, RunOptions, Start,
-    StartError, Variables,
+    self, Child, Driver, DriverKind, ExitOutcome, HostProcesses, Logs, Reexecute, Registry,
+    RunError, RunGuard, RunOptions, Start, StartError, Variables,
 };
 use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions};
 use crate::ids::{DependencyName, RunId};
-use crate::manifest::{Command, Manifest, Protocol, Provide, Queue, UnknownPlaceholder};
+use crate::manifest::{
+    Command, Dependency, Manifest, Protocol, Provide, Queue, UnknownPlaceholder,
+};
 use crate::stub::Stub;
 
 /// How long an embedded server may take to start.
 const SERVER_START: Duration = Duration::from_secs(30);
+/// How long a dependency in a container may take to start.
+const CONTAINER_START: Duration = Duration::from_secs(60);
+/// Between two tries to connect to it.
+const TICK: Duration = Duration::from_millis(20);
+/// SQLSTATE `cannot_connect_now`.
+const STARTING_UP: &str = "57P03";
 
 /// What a run needs to know of its surroundings.
 #[derive(Clone, Debug)]
@@ -46,6 +57,8 @@ pub struct VenueOptions {
     pub watchdog: Reexecute,
     /// Where an embedded Postgres comes from.
     pub database: Search,
+    /// How processes are run, if not as the manifest says.
+    pub driver: Option<DriverKind>,
 }
 
 /// A run's surroundings could not be made ready.
@@ -54,6 +67,9 @@ pub enum VenueError {
     /// The run could not begin.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Containers cannot be had.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// A command of `build` or `prepare` could not be started.
     #[error("`{section}` of {manifest}: {source}")]
     Command {
@@ -159,6 +175,8 @@ pub struct Venue {
     databases: BTreeMap<DependencyName, Origin>,
     queues: BTreeMap<DependencyName, SocketAddr>,
     queue_server: Option<Child>,
+    containers: Mutex<Vec<DependencyContainer>>,
+    driver: Arc<dyn Driver>,
     externals: BTreeMap<DependencyName, SocketAddr>,
     versions: BTreeMap<String, String>,
     rehearsals: AtomicU32,
@@ -193,7 +211,13 @@ impl Venue {
             program,
             watchdog,
             database,
+            driver,
         } = options;
+        let driver = driver.unwrap_or(manifest.driver);
+        let provided =
+            |dependency: &Dependency| matches!(dependency.provide, Provide::Container { .. });
+        let needs_engine =
+            driver == DriverKind::Containers || manifest.dependencies.values().any(provided);
         if let Ok(report) = deployment::sweep(&state_root) {
             for swept in report.swept {
                 tell(&format!(
@@ -201,6 +225,12 @@ impl Venue {
                     swept.run
                 ));
             }
+        }
+        if needs_engine && let Some(swept) = deployment::sweep_forgotten(&state_root, &ambient) {
+            tell(&format!(
+                "removed {}, forgotten by their runs",
+                swept.killed.join(", ")
+            ));
         }
         let guard = RunGuard::begin(RunOptions {
             run: run.clone(),
@@ -210,6 +240,11 @@ impl Venue {
         })?;
         let registry = guard.registry().clone();
         let logs = directory.join("logs");
+        let engine = if needs_engine {
+            Some(Engine::connect(&registry).await?)
+        } else {
+            None
+        };
         for command in &manifest.build {
             tell(&format!("building: {}", shown(command)));
             let log = logs.join("build.log");
@@ -240,9 +275,76 @@ impl Venue {
         } else {
             None
         };
+        let driver: Arc<dyn Driver> = match (driver, &engine) {
+            (DriverKind::Containers, Some(engine)) => {
+                let rooms = manifest
+                    .processes
+                    .values()
+                    .map(|process| &process.container.room);
+                Arc::new(Containers::open(engine, rooms, &*tell).await?)
+            }
+            _ => Arc::new(HostProcesses::new(registry.clone())),
+        };
+        if let Some(engine) = &engine
+            && let Some(version) = engine.version().await
+        {
+            versions.insert("container engine".to_owned(), version);
+        }
         let mut databases = BTreeMap::new();
         let mut queues = BTreeMap::new();
         let mut externals = BTreeMap::new();
+        let mut containers = Vec::new();
+        for (name, dependency) in &manifest.dependencies {
+            let Provide::Container {
+                image,
+                port,
+                environment,
+            } = &dependency.provide
+            else {
+                continue;
+            };
+            let engine = engine.as_ref().expect("connected above");
+            let password = uuid::Uuid::new_v4().simple().to_string();
+            let mut environment = environment.clone();
+            let (ours, arguments) = match &dependency.protocol {
+                Protocol::Postgres => {
+                    environment.insert("POSTGRES_PASSWORD".to_owned(), password.clone());
+                    (Image::Postgres, postgres_arguments())
+                }
+                _ => (Image::queue(&program), Vec::new()),
+            };
+            let options = ContainerOptions {
+                name: name.to_string(),
+                image: image.clone().map_or(ours, Image::Named),
+                port: *port,
+                environment,
+                arguments,
+                logs: Logs::together(logs.join(format!("{name}.log"))),
+            };
+            let container =
+                DependencyContainer::start(engine, options, CONTAINER_START, &*tell).await?;
+            let address = container.address();
+            containers.push(container);
+            match &dependency.protocol {
+                Protocol::Postgres => {
+                    let origin = Origin {
+                        address,
+                        user: "postgres".to_owned(),
+                        password,
+                        administration: "postgres".to_owned(),
+                        template: template_name(&run, name),
+                    };
+                    origin.accepting(name).await?;
+                    databases.insert(name.clone(), origin);
+                }
+                Protocol::Sqs { .. } => {
+                    queues.insert(name.clone(), address);
+                }
+                Protocol::Http { .. } => {
+                    externals.insert(name.clone(), address);
+                }
+            }
+        }
         for (name, dependency) in &manifest.dependencies {
             match (&dependency.protocol, &dependency.provide) {
                 (Protocol::Postgres, Provide::Embedded) => {
@@ -263,6 +365,7 @@ impl Venue {
                 (Protocol::Sqs { .. }, Provide::External { url }) => {
                     queues.insert(name.clone(), address_of(name, url)?);
                 }
+                (_, Provide::Container { .. }) => {}
                 (Protocol::Sqs { .. }, _) => {
                     let (_, address) = queue_server.as_ref().expect("started above");
                     queues.insert(name.clone(), *address);
@@ -299,6 +402,8 @@ impl Venue {
             databases,
             queues,
             queue_server: queue_server.map(|(child, _)| child),
+            containers: Mutex::new(containers),
+            driver,
             externals,
             versions,
             rehearsals: AtomicU32::new(0),
@@ -320,8 +425,9 @@ impl Venue {
         self.rehearsals.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(super) fn registry(&self) -> &Registry {
-        &self.registry
+    /// How processes are run.
+    pub fn driver(&self) -> &Arc<dyn Driver> {
+        &self.driver
     }
 
     /// A database, queues and stubs for one rehearsal alone.
@@ -412,6 +518,14 @@ impl Venue {
         if let Some(child) = &self.queue_server {
             child.kill().await;
         }
+        self.driver.close().await;
+        let containers = std::mem::take(
+            &mut *self
+                .containers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        futures::future::join_all(containers.into_iter().map(DependencyContainer::remove)).await;
         let guard = self
             .guard
             .lock()
@@ -472,6 +586,32 @@ impl Origin {
         connection.close().await.map_err(failed)
     }
 
+    /// Waits until a server in a container accepts this user: its port may be open
+    /// before.
+    async fn accepting(&self, dependency: &DependencyName) -> Result<(), VenueError> {
+        let options = self.options(&self.administration);
+        let trying = async {
+            loop {
+                match PgConnection::connect_with(&options).await {
+                    Ok(connection) => return connection.close().await,
+                    Err(sqlx::Error::Database(refusal))
+                        if refusal.code().as_deref() == Some(STARTING_UP) => {}
+                    Err(sqlx::Error::Io(_)) => {}
+                    Err(error) => return Err(error),
+                }
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        let tried = tokio::time::timeout(CONTAINER_START, trying).await;
+        tried
+            .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+            .map_err(|source| VenueError::Sql {
+                dependency: dependency.clone(),
+                what: "connect to the server in its container".to_owned(),
+                source,
+            })
+    }
+
     /// A fresh database of the rehearsal, copied from the template.
     async fn copy(
         &self,
@@ -498,6 +638,22 @@ impl Origin {
             pool,
         })
     }
+}
+
+/// What a throw-away server need not do; what it acknowledged survives its own death
+/// all the same.
+fn postgres_arguments() -> Vec<String> {
+    [
+        "fsync=off",
+        "synchronous_commit=on",
+        "max_connections=200",
+        "autovacuum=off",
+        "jit=off",
+        "client_connection_check_interval=100ms",
+    ]
+    .iter()
+    .flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()])
+    .collect()
 }
 
 fn template_name(run: &RunId, dependency: &DependencyName) -> String {

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +22,8 @@ pub struct TapContext {
     pub dependency: DependencyName,
     /// Where the dependency really listens.
     pub upstream: SocketAddr,
+    /// The address of this machine at which the author can reach it.
+    pub near_side: IpAddr,
     /// Who decides.
     pub director: Arc<dyn Director>,
     /// The gate of the author's incarnation.
@@ -49,7 +51,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Listens on a free loopback port and gives each connection to `handle`, which
+    /// Listens on a free port of the near side and gives each connection to `handle`, which
     /// returns, with the reason, only when both the client's and the dependency's
     /// side of the connection have ended.
     ///
@@ -60,7 +62,7 @@ impl Tap {
         H: Fn(TcpStream, ConnectionContext) -> F + Send + Sync + 'static,
         F: Future<Output = String> + Send + 'static,
     {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let listener = TcpListener::bind((context.near_side, 0)).await?;
         let tap = Self {
             address: listener.local_addr()?,
             accepting: CancellationToken::new(),

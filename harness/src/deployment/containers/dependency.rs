@@ -1,0 +1,262 @@
+//! A dependency in a container: started before all else, reached by the harness alone.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use testcontainers::bollard::query_parameters::{
+    KillContainerOptions, StartContainerOptions, WaitContainerOptionsBuilder,
+};
+use testcontainers::core::Mount;
+use testcontainers::runners::AsyncRunner as _;
+use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
+use tokio::net::TcpStream;
+
+use super::engine::Engine;
+use super::error::EngineError;
+use super::holder::{Holder, Holders};
+use super::image::{self, Image};
+use super::network::Network;
+use super::process::pump_into;
+use crate::deployment::output::Logs;
+
+/// Between two tries of a port. One that opens tells nobody.
+const TICK: Duration = Duration::from_millis(10);
+
+/// What to run and how.
+#[derive(Clone, Debug)]
+pub struct ContainerOptions {
+    /// What it is called in errors and names.
+    pub name: String,
+    /// Its image.
+    pub image: Image,
+    /// The port it listens on.
+    pub port: u16,
+    /// Its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Arguments for the image's entry point.
+    pub arguments: Vec<String>,
+    /// Where its output goes.
+    pub logs: Logs,
+}
+
+/// A running container with a dependency in it.
+#[derive(Debug)]
+pub struct DependencyContainer {
+    engine: Engine,
+    options: ContainerOptions,
+    container: ContainerAsync<GenericImage>,
+    seats: Holders,
+    seat: Holder,
+    volumes: Vec<String>,
+}
+
+impl DependencyContainer {
+    /// Starts it in a network of its own and waits until its port accepts connections.
+    ///
+    /// # Errors
+    /// When it cannot be started, or ends or is silent for longer than `within`.
+    pub async fn start(
+        engine: &Engine,
+        options: ContainerOptions,
+        within: Duration,
+        tell: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Self, EngineError> {
+        Image::Process.ensure(engine, tell).await?;
+        options.image.ensure(engine, tell).await?;
+        tell(&format!(
+            "starting {} for `{}`",
+            options.image.name(),
+            options.name
+        ));
+        let part = format!("dependency-{}", options.name);
+        let network = Network::make(engine, &part).await?;
+        let seats = Holders::new(engine.clone(), network, &part);
+        let seat = seats.take().await?;
+        let volumes = make_volumes(engine, &options).await?;
+        let name = format!("rehearsal-{}-{part}", engine.labels.run());
+        let (repository, tag) = image::split(options.image.name());
+        let (speaker, joined) = (engine.clone(), format!("container:{}", seat.id()));
+        let mut request = GenericImage::new(repository, tag)
+            .with_cmd(options.arguments.iter())
+            .with_container_name(&name)
+            .with_labels(engine.labels.of(&part))
+            .with_host_config_modifier(move |host| {
+                speaker.agree_on_version();
+                host.network_mode = Some(joined.clone());
+                host.publish_all_ports = Some(false);
+            });
+        for (name, value) in &options.environment {
+            request = request.with_env_var(name, value);
+        }
+        for (volume, path) in &volumes {
+            request = request.with_mount(Mount::volume_mount(volume, path));
+        }
+        let container = match request.start().await {
+            Ok(container) => container,
+            Err(error) => {
+                engine.remove_container(&name).await;
+                return Err(EngineError::of_start(
+                    engine.host(),
+                    "start a dependency",
+                    &error,
+                ));
+            }
+        };
+        pump_into(engine, container.id(), &options.logs);
+        let started = Self {
+            engine: engine.clone(),
+            options,
+            container,
+            seats,
+            seat,
+            volumes: volumes.into_iter().map(|(volume, _)| volume).collect(),
+        };
+        started.answering(within).await?;
+        Ok(started)
+    }
+
+    /// Where the harness reaches it: the same address through all its starts.
+    pub fn address(&self) -> SocketAddr {
+        (self.seat.address(), self.options.port).into()
+    }
+
+    /// Waits until its port accepts connections.
+    ///
+    /// # Errors
+    /// When it ends, or is silent for longer than `within`.
+    pub async fn answering(&self, within: Duration) -> Result<(), EngineError> {
+        let useless = |reason: String| EngineError::Dependency {
+            name: self.options.name.clone(),
+            image: self.options.image.name().to_owned(),
+            reason,
+            output: self.options.logs.last_lines(10).join("\n"),
+        };
+        let trying = async {
+            while TcpStream::connect(self.address()).await.is_err() {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        tokio::select! {
+            () = trying => Ok(()),
+            () = self.ended() => Err(useless("it ended before it listened".to_owned())),
+            () = tokio::time::sleep(within) => {
+                Err(useless(format!("nothing listened on port {} within {within:?}", self.options.port)))
+            }
+        }
+    }
+
+    async fn ended(&self) {
+        use futures::StreamExt as _;
+        let options = WaitContainerOptionsBuilder::new()
+            .condition("not-running")
+            .build();
+        let mut waiting = Box::pin(
+            self.engine
+                .docker()
+                .wait_container(self.container.id(), Some(options)),
+        );
+        waiting.next().await;
+    }
+
+    /// Freezes it: it keeps its connections and answers nothing.
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub async fn pause(&self) -> Result<(), EngineError> {
+        self.container.pause().await.map_err(|error| {
+            EngineError::of_start(self.engine.host(), "freeze a dependency", &error)
+        })
+    }
+
+    /// Ends [`DependencyContainer::pause`].
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub async fn unpause(&self) -> Result<(), EngineError> {
+        self.container
+            .unpause()
+            .await
+            .map_err(|error| EngineError::of_start(self.engine.host(), "thaw a dependency", &error))
+    }
+
+    /// Kills it, with what it had not written.
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub async fn kill(&self) -> Result<(), EngineError> {
+        let killed = self
+            .engine
+            .docker()
+            .kill_container(self.container.id(), None::<KillContainerOptions>)
+            .await;
+        killed.map_err(self.engine.refused("kill a dependency"))?;
+        self.ended().await;
+        Ok(())
+    }
+
+    /// Starts it again after [`DependencyContainer::kill`], with the data it had.
+    ///
+    /// # Errors
+    /// When the engine refuses, or it does not listen within the time.
+    pub async fn restart(&self, within: Duration) -> Result<(), EngineError> {
+        let started = self
+            .engine
+            .docker()
+            .start_container(self.container.id(), None::<StartContainerOptions>)
+            .await;
+        started.map_err(self.engine.refused("start a dependency again"))?;
+        pump_into(&self.engine, self.container.id(), &self.options.logs);
+        self.answering(within).await
+    }
+
+    /// Removes it with its data and its network.
+    pub async fn remove(self) {
+        let Self {
+            engine,
+            container,
+            seats,
+            seat,
+            volumes,
+            ..
+        } = self;
+        engine.retire(container).await;
+        drop(seat);
+        seats.close().await;
+        for volume in volumes {
+            let none = None::<testcontainers::bollard::query_parameters::RemoveVolumeOptions>;
+            // What cannot be removed here is found by its label at the end of the run.
+            let _ = engine.docker().remove_volume(&volume, none).await;
+        }
+    }
+}
+
+/// A labelled volume for each place where the image would have one without a name.
+async fn make_volumes(
+    engine: &Engine,
+    options: &ContainerOptions,
+) -> Result<Vec<(String, String)>, EngineError> {
+    let image = engine.docker().inspect_image(options.image.name()).await;
+    let image = image.map_err(engine.refused("describe an image"))?;
+    let places = image
+        .config
+        .and_then(|config| config.volumes)
+        .unwrap_or_default();
+    let mut volumes = Vec::new();
+    for (number, place) in places.into_iter().enumerate() {
+        let name = format!(
+            "rehearsal-{}-{}-{number}",
+            engine.labels.run(),
+            options.name
+        );
+        let request = testcontainers::bollard::models::VolumeCreateRequest {
+            name: Some(name.clone()),
+            labels: Some(engine.labels.of("data")),
+            ..Default::default()
+        };
+        let made = engine.docker().create_volume(request).await;
+        made.map_err(engine.refused("make a volume"))?;
+        volumes.push((name, place));
+    }
+    Ok(volumes)
+}
