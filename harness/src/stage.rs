@@ -41,8 +41,28 @@ pub struct Subject {
 }
 
 /// The stages that this call passes before it reaches its dependency.
-pub fn passed_before(manifest: &Manifest, call: &Call, queue: QueueNames<'_>) -> Vec<Passage> {
-    bound(manifest, call, Side::Before)
+pub fn passed_before(manifest: &Manifest, call: &Call, queues: QueueNames<'_>) -> Vec<Passage> {
+    before(
+        manifest,
+        call,
+        bound(manifest, call, Some(Side::Before)),
+        queues,
+    )
+}
+
+/// The stages that this call will pass, wherever they are bound: it has not reached its
+/// dependency yet.
+pub fn reached_before(manifest: &Manifest, call: &Call, queues: QueueNames<'_>) -> Vec<Passage> {
+    before(manifest, call, bound(manifest, call, None), queues)
+}
+
+fn before<'m>(
+    manifest: &'m Manifest,
+    call: &'m Call,
+    bound: impl Iterator<Item = Bound<'m>>,
+    queues: QueueNames<'_>,
+) -> Vec<Passage> {
+    bound
         .filter_map(|(name, stage, pattern)| {
             let subjects = match (&call.request, pattern) {
                 (Request::Postgres(request), Pattern::Statement(text)) => {
@@ -57,7 +77,8 @@ pub fn passed_before(manifest: &Manifest, call: &Call, queue: QueueNames<'_>) ->
                         .collect();
                     transaction(manifest, call, stage, &all, text)
                 }
-                _ => matches_call(call, pattern, queue)
+                (Request::Postgres(_), Pattern::Transaction(_)) => None,
+                _ => matches_call(call, pattern, queues)
                     .then(|| request_subjects(manifest, call, stage)),
             };
             subjects.map(|subjects| Passage {
@@ -68,17 +89,44 @@ pub fn passed_before(manifest: &Manifest, call: &Call, queue: QueueNames<'_>) ->
         .collect()
 }
 
-/// The stages that this call has passed now that its effect took place.
+/// The stages that this call passes now that its effect took place.
 pub fn passed_after(
     manifest: &Manifest,
     call: &Call,
     reply: &Reply,
-    queue: QueueNames<'_>,
+    queues: QueueNames<'_>,
+) -> Vec<Passage> {
+    after(
+        manifest,
+        call,
+        reply,
+        bound(manifest, call, Some(Side::After)),
+        queues,
+    )
+}
+
+/// The stages that this call passed, wherever they are bound, now that its effect took
+/// place.
+pub fn reached_after(
+    manifest: &Manifest,
+    call: &Call,
+    reply: &Reply,
+    queues: QueueNames<'_>,
+) -> Vec<Passage> {
+    after(manifest, call, reply, bound(manifest, call, None), queues)
+}
+
+fn after<'m>(
+    manifest: &'m Manifest,
+    call: &'m Call,
+    reply: &Reply,
+    bound: impl Iterator<Item = Bound<'m>>,
+    queues: QueueNames<'_>,
 ) -> Vec<Passage> {
     if !took_place(reply) {
         return Vec::new();
     }
-    bound(manifest, call, Side::After)
+    bound
         .filter_map(|(name, stage, pattern)| {
             let subjects = match (&call.request, pattern, reply) {
                 (Request::Postgres(request), Pattern::Statement(text), _) => {
@@ -90,11 +138,11 @@ pub fn passed_after(
                     transaction(manifest, call, stage, &all, text)
                 }
                 (Request::Sqs(request), Pattern::Action { .. }, Reply::Sqs(reply))
-                    if matches_call(call, pattern, queue) =>
+                    if matches_call(call, pattern, queues) =>
                 {
                     Some(sqs_subjects(manifest, call, stage, request, Some(&reply.body)))
                 }
-                _ => matches_call(call, pattern, queue)
+                _ => matches_call(call, pattern, queues)
                     .then(|| request_subjects(manifest, call, stage)),
             };
             let subjects = subjects?;
@@ -116,7 +164,7 @@ pub fn announced<'m>(
         .iter()
         .find_map(|(name, stage)| match &stage.binding {
             Binding::Checkpoint(checkpoint)
-                if stage.role == incarnation.role && checkpoint == announcement =>
+                if stage.roles.contains(&incarnation.role) && checkpoint == announcement =>
             {
                 Some(name)
             }
@@ -173,6 +221,15 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
     }
 }
 
+/// The ids that one entry of a batch carries.
+pub fn ids_of_entry(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    entry: &Value,
+) -> Vec<String> {
+    item_ids(manifest, dependency, entry)
+}
+
 /// The ids of all that a call made durable: a COMMIT stands for its whole transaction.
 pub fn ids_made_durable(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<String> {
     match reply {
@@ -199,11 +256,14 @@ pub fn ids_in_message(manifest: &Manifest, dependency: &DependencyName, body: &s
         .collect()
 }
 
+type Bound<'m> = (&'m StageName, &'m Stage, &'m Pattern);
+
+/// The stages of the call's author on this wire, bound to one side or to any.
 fn bound<'m>(
     manifest: &'m Manifest,
     call: &'m Call,
-    wanted: Side,
-) -> impl Iterator<Item = (&'m StageName, &'m Stage, &'m Pattern)> {
+    wanted: Option<Side>,
+) -> impl Iterator<Item = Bound<'m>> {
     let role = call
         .author
         .incarnation()
@@ -216,7 +276,10 @@ fn bound<'m>(
                 side,
                 dependency,
                 pattern,
-            } if *side == wanted && *dependency == call.dependency && Some(&stage.role) == role => {
+            } if wanted.is_none_or(|wanted| *side == wanted)
+                && *dependency == call.dependency
+                && role.is_some_and(|role| stage.roles.contains(role)) =>
+            {
                 Some((name, stage, pattern))
             }
             _ => None,

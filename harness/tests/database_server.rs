@@ -2,6 +2,7 @@
 //! milliseconds, and to those that kill it.
 
 #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+#![allow(clippy::print_stderr, reason = "a person may watch the download")]
 
 mod driver_support;
 

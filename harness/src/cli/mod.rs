@@ -3,6 +3,7 @@
 
 mod check;
 mod clean;
+mod judge;
 mod list;
 mod run;
 mod serve;
@@ -67,6 +68,8 @@ enum Command {
     Steps(steps::StepsArguments),
     /// Check the manifest and the features; start nothing
     Check(check::CheckArguments),
+    /// Judge a history that an earlier run wrote; start nothing
+    Judge(judge::JudgeArguments),
     /// Remove what earlier runs left behind: processes, containers, files
     Clean,
     /// Serve an embedded dependency alone, until Ctrl-C
@@ -174,6 +177,7 @@ pub fn main<A: Application>(
         Command::Run(arguments) => run::run(application, &arguments, surroundings),
         Command::Steps(arguments) => steps::steps(application, &arguments, surroundings),
         Command::Check(arguments) => check::check(application, &arguments, surroundings),
+        Command::Judge(arguments) => judge::judge(&arguments, surroundings),
         Command::Clean => clean::clean(application, surroundings),
         Command::Serve(arguments) => serve::serve(application, arguments, surroundings),
     };

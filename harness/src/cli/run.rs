@@ -8,6 +8,7 @@ use clap::Args;
 use regex::Regex;
 
 use super::{Application, FEATURES, Halt, MANIFEST, ManifestArgument, REPORTS, Surroundings, list};
+use crate::deployment::DriverKind;
 use crate::gherkin::{
     Exit, Order, Place, Plan, Project as _, RunInfo, RunOptions, Scenario, Selection,
     SelectionError, new_run_id, rehearse,
@@ -56,9 +57,9 @@ pub(super) struct RunArguments {
     /// Wait for what happens by itself, visibility timeouts for instance
     #[arg(long)]
     real_time: bool,
-    /// Leave what the run created for a look at it
-    #[arg(long)]
-    keep: bool,
+    /// How processes are run: processes or containers [default: as the manifest says]
+    #[arg(long, value_name = "DRIVER")]
+    driver: Option<DriverKind>,
     /// Show what is selected; start nothing
     #[arg(long)]
     list: bool,
@@ -149,7 +150,7 @@ pub(super) fn run<A: Application>(
         id,
         seed: arguments.seed,
         real_time: arguments.real_time,
-        keep: arguments.keep,
+        driver: arguments.driver,
     });
     let options = RunOptions {
         jobs: arguments
@@ -225,6 +226,9 @@ fn repeat(arguments: &RunArguments) -> Vec<String> {
     }
     if arguments.seed != SEED {
         words.extend(["--seed".to_owned(), arguments.seed.to_string()]);
+    }
+    if let Some(driver) = arguments.driver {
+        words.extend(["--driver".to_owned(), driver.to_string()]);
     }
     if arguments.real_time {
         words.push("--real-time".to_owned());

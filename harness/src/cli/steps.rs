@@ -65,6 +65,8 @@ const OWN_PARAMETERS: &str = "\
 {signal}: SIGKILL, SIGTERM, SIGSTOP …
 {message}: M3
 {messages}: M1; M1 to M5; M1, M2 and M4
+{whose}: messages, each counted for itself; each message; any message, counted together
+{times}: every time; once; the first time; the first 3 times; on time 2
 {int}: 3   {float}: 0.5   {word}: anything without a blank   {string}: \"in quotes\"
 ";
 

@@ -8,7 +8,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use futures::future::BoxFuture;
 
 use super::child::{Child, Start, StartError};
 use super::containers::{EngineError, Holder};
+use super::port::free_port;
 use super::registry::Registry;
 
 /// Runs processes, somewhere.
@@ -143,7 +144,7 @@ impl Seat {
     pub fn port(&self) -> io::Result<Port> {
         match &self.0 {
             Place::Host => {
-                let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+                let free = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
                 Ok(Port {
                     listen: free,
                     reached: free,

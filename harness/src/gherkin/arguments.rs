@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 
 use super::error::StepError;
 use super::parameter::{ProcessRef, Value};
+use crate::fault::{Times, Whose};
 use crate::ids::{MessageName, StageName};
 
 /// The values that stood in a step, in the order of its phrase's parameters.
@@ -123,6 +124,30 @@ impl Arguments {
         match self.at(position) {
             Value::Process(process) => process.clone(),
             other => mismatch(position, "process", other),
+        }
+    }
+
+    /// `{whose}`
+    ///
+    /// # Panics
+    /// When the phrase has no such parameter here.
+    #[track_caller]
+    pub fn whose(&self, position: usize) -> Whose {
+        match self.at(position) {
+            Value::Whose(whose) => whose.clone(),
+            other => mismatch(position, "whose", other),
+        }
+    }
+
+    /// `{times}`
+    ///
+    /// # Panics
+    /// When the phrase has no such parameter here.
+    #[track_caller]
+    pub fn times(&self, position: usize) -> Times {
+        match self.at(position) {
+            Value::Times(times) => times.clone(),
+            other => mismatch(position, "times", other),
         }
     }
 

@@ -188,7 +188,7 @@ fn attempt<P: Project>(
         id,
         seed: target.seed,
         real_time: false,
-        keep: false,
+        driver: None,
     });
     let options = RunOptions {
         jobs: arguments

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use crate::fault::{Times, Whose};
 use crate::ids::{MessageName, RoleName};
 
 /// The names that phrases may use, by kind of parameter: `stage` → the manifest's
@@ -74,6 +75,10 @@ pub enum Value {
     Signal(Signal),
     /// `{message}` and `{messages}`
     Messages(Vec<MessageName>),
+    /// `{whose}`
+    Whose(Whose),
+    /// `{times}`
+    Times(Times),
     /// `{process}`
     Process(ProcessRef),
     /// A name of any other kind.
@@ -103,6 +108,8 @@ pub(super) enum Parameter {
     Signal,
     Message,
     Messages,
+    Whose,
+    Times,
     Name { kind: String, known: Vec<String> },
 }
 
@@ -110,6 +117,7 @@ const ANYTHING: &str = ".+?";
 const NOTHING: &str = r"[^\s\S]";
 const MESSAGE: &str = r"M\d+";
 const MESSAGES: &str = r"M\d+(?: to M\d+)?(?:, M\d+(?: to M\d+)?)*(?: and M\d+(?: to M\d+)?)?";
+const TIMES: &str = r"(?:every time|once|the first time|the first \d+ times|on time \d+)";
 const DURATION: &str = r"\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|seconds?|m|minutes?|h|hours?)";
 
 impl Parameter {
@@ -123,6 +131,8 @@ impl Parameter {
             "signal" => Self::Signal,
             "message" => Self::Message,
             "messages" => Self::Messages,
+            "whose" => Self::Whose,
+            "times" => Self::Times,
             _ => Self::Name {
                 kind: kind.to_owned(),
                 known: names.of(kind)?.to_vec(),
@@ -141,6 +151,8 @@ impl Parameter {
             Self::Signal => "signal",
             Self::Message => "message",
             Self::Messages => "list of messages",
+            Self::Whose => "messages that a fault waits for",
+            Self::Times => "number of times",
             Self::Name { kind, .. } => kind,
         }
     }
@@ -156,6 +168,8 @@ impl Parameter {
             Self::Signal => alternatives(Signal::iterator().map(Signal::as_str)),
             Self::Message => MESSAGE.to_owned(),
             Self::Messages => MESSAGES.to_owned(),
+            Self::Whose => format!("(?:{MESSAGES}|any message|each message)"),
+            Self::Times => TIMES.to_owned(),
             Self::Name { kind, known } => {
                 let mut pattern = alternatives(known.iter().map(String::as_str));
                 if kind == "process" {
@@ -170,9 +184,13 @@ impl Parameter {
     pub(super) fn lenient(&self) -> String {
         match self {
             Self::Int | Self::Float | Self::Word | Self::String => self.strict(),
-            Self::Duration | Self::Signal | Self::Message | Self::Messages | Self::Name { .. } => {
-                ANYTHING.to_owned()
-            }
+            Self::Duration
+            | Self::Signal
+            | Self::Message
+            | Self::Messages
+            | Self::Whose
+            | Self::Times
+            | Self::Name { .. } => ANYTHING.to_owned(),
         }
     }
 
@@ -207,6 +225,18 @@ impl Parameter {
                 .ok_or(NotAValue::Form(
                     "messages: `M1`, `M1 to M5` or `M1, M2 and M4`",
                 )),
+            Self::Whose => match text {
+                "any message" => Some(Whose::Any),
+                "each message" => Some(Whose::Each),
+                _ => read_messages(text).map(Whose::These),
+            }
+            .map(Value::Whose)
+            .ok_or(NotAValue::Form(
+                "`M3`, `M1 to M5`, `any message` or `each message`",
+            )),
+            Self::Times => read_times(text).map(Value::Times).ok_or(NotAValue::Form(
+                "`every time`, `once`, `the first 2 times` or `on time 2`",
+            )),
             Self::Name { kind, known } if kind == "process" => read_process(text, known)
                 .map(Value::Process)
                 .ok_or_else(|| unknown(text, known.iter().cloned())),
@@ -305,6 +335,22 @@ pub fn read_messages(text: &str) -> Option<Vec<MessageName>> {
     Some(messages)
 }
 
+/// Reads `every time`, `once`, `the first time`, `the first 2 times`, `on time 2`.
+fn read_times(text: &str) -> Option<Times> {
+    let count = |text: &str| text.parse::<u32>().ok().filter(|count| *count > 0);
+    match text {
+        "every time" => Some(Times::Every),
+        "once" | "the first time" => Some(Times::First(1)),
+        _ => {
+            if let Some(number) = text.strip_prefix("on time ") {
+                return count(number).map(Times::Nth);
+            }
+            let first = text.strip_prefix("the first ")?.strip_suffix(" times")?;
+            count(first).map(Times::First)
+        }
+    }
+}
+
 fn number(text: &str) -> Option<u32> {
     let digits = text.strip_prefix('M')?;
     digits
@@ -335,6 +381,15 @@ mod tests {
         assert_eq!(names("M3 to M1"), None);
         assert_eq!(names("M1 and M1"), None);
         assert_eq!(names("X1"), None);
+    }
+
+    #[test]
+    fn times_are_read_as_people_say_them() {
+        assert_eq!(read_times("every time"), Some(Times::Every));
+        assert_eq!(read_times("once"), Some(Times::First(1)));
+        assert_eq!(read_times("the first 3 times"), Some(Times::First(3)));
+        assert_eq!(read_times("on time 2"), Some(Times::Nth(2)));
+        assert_eq!(read_times("on time 0"), None);
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub type Handler<W> = Arc<
 ///     .doc("Sets how many failures a job may have.")
 ///     .example("Given the limit is 3")
 ///     .group("settings")
-///     .run(|world, arguments, _table, _doc_string| {
+///     .run(|world: &mut Deployment, arguments, _table, _doc_string| {
 ///         Box::pin(async move {
 ///             world.limit = arguments.count(0)?;
 ///             Ok(())

@@ -1,5 +1,7 @@
 //! Contents of calls, kept once by their hash and shown in full only where short.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -32,10 +34,7 @@ impl Blob {
         let base64 = (short && text.is_none())
             .then(|| base64::engine::general_purpose::STANDARD.encode(content));
         Self {
-            sha256: Sha256::digest(content)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            sha256: hex(&Sha256::digest(content)),
             len: content.len() as u64,
             text,
             base64,
@@ -46,6 +45,16 @@ impl Blob {
     pub fn is_inline(&self) -> bool {
         self.text.is_some() || self.base64.is_some()
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
 }
 
 #[cfg(test)]

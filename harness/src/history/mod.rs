@@ -3,8 +3,10 @@
 
 mod blob;
 mod event;
+mod reader;
 mod writer;
 
 pub use blob::Blob;
 pub use event::{Attribution, DeathCause, Entry, Event, SCHEMA};
+pub use reader::{UnreadableHistory, read};
 pub use writer::{History, HistoryError};

@@ -17,7 +17,7 @@ pub struct Account {
     pub series: Vec<u64>,
     /// Terminal passages: where, and which end (`terminal` in the manifest).
     pub ends: Vec<(u64, String)>,
-    /// Copies that a queue took, by MessageId, and where.
+    /// Copies that a queue took, by `MessageId`, and where.
     pub sent: BTreeMap<String, u64>,
     /// Copies that were deleted, and where.
     pub deleted: BTreeMap<String, u64>,
@@ -96,7 +96,13 @@ impl Ledger {
                 Event::Declared { message, .. } => {
                     ledger.accounts.entry(message.clone()).or_default();
                 }
-                Event::Submitting { message } => ledger.of_mut(message).series.push(seq),
+                // A client that tries again means the same series.
+                Event::Submitting { message } => {
+                    let series = &mut ledger.of_mut(message).series;
+                    if series.is_empty() {
+                        series.push(seq);
+                    }
+                }
                 Event::Accepted { message, job } => {
                     let account = ledger.of_mut(message);
                     account.accepted.get_or_insert(seq);

@@ -2,7 +2,11 @@
 //! never by clock, and name the entries that convict.
 
 mod account;
+#[cfg(test)]
+mod correct;
 pub mod invariant;
+#[cfg(test)]
+mod story;
 mod totals;
 mod verdict;
 

@@ -30,6 +30,15 @@ pub struct Fault {
     pub landed: u32,
     /// Why it missed, each time.
     pub missed: Vec<String>,
+    /// How many times its trigger was met.
+    pub triggered: u32,
+}
+
+impl Fault {
+    /// Whether everything that was ordered of it was seen to happen.
+    fn is_proven(&self) -> bool {
+        self.landed >= self.expected && self.landed >= self.triggered && self.missed.is_empty()
+    }
 }
 
 /// A verdict with its reasons.
@@ -57,11 +66,13 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
     let faults = faults(evidence);
     let mut unproven: Vec<String> = faults
         .values()
-        .filter(|fault| fault.landed < fault.expected || !fault.missed.is_empty())
+        .filter(|fault| !fault.is_proven())
         .map(|fault| {
             let mut text = format!(
                 "`{}` landed {} of {} times",
-                fault.text, fault.landed, fault.expected
+                fault.text,
+                fault.landed,
+                fault.expected.max(fault.triggered)
             );
             for reason in &fault.missed {
                 text.push_str("; ");
@@ -123,10 +134,13 @@ fn unexpected_deaths(evidence: Evidence<'_>) -> Vec<Violation> {
         .collect()
 }
 
+/// Figures by label, each with the entry that it stands in.
+type Labelled<'a> = BTreeMap<&'a str, (i64, u64)>;
+
 /// A total's witness and the system's claim must agree.
 fn contradictions(evidence: Evidence<'_>) -> Vec<Violation> {
     // The latest snapshot decides for each total.
-    let mut figures: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, (i64, u64)>>> = BTreeMap::new();
+    let mut figures: BTreeMap<&str, BTreeMap<&str, Labelled<'_>>> = BTreeMap::new();
     for entry in evidence.entries {
         match &entry.event {
             Event::Quiet => figures.clear(),
@@ -196,6 +210,7 @@ fn faults(evidence: Evidence<'_>) -> BTreeMap<FaultId, Fault> {
                 record.text.clone_from(text);
                 record.expected = *expected;
             }
+            Event::Triggered { fault, .. } => faults.entry(*fault).or_default().triggered += 1,
             Event::Landed { fault, .. } => faults.entry(*fault).or_default().landed += 1,
             Event::Missed { fault, reason } => {
                 faults
@@ -239,3 +254,6 @@ fn announced_without_death(evidence: Evidence<'_>) -> Vec<String> {
         .map(|(message, role)| format!("{message} was announced to kill a {role} and killed none"))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

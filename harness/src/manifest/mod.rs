@@ -104,6 +104,39 @@ pub struct Manifest {
     pub driver: DriverKind,
 }
 
+/// Which protocol is spoken with a dependency, or with a process that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DependencyProtocol {
+    /// PostgreSQL v3.
+    Postgres,
+    /// SQS.
+    Sqs,
+    /// HTTP; processes speak it too.
+    Http,
+}
+
+impl Manifest {
+    /// Which protocol is spoken with a dependency, or with a process that listens.
+    pub fn protocol_of(&self, dependency: &DependencyName) -> DependencyProtocol {
+        match self.dependencies.get(dependency).map(|one| &one.protocol) {
+            Some(Protocol::Postgres) => DependencyProtocol::Postgres,
+            Some(Protocol::Sqs { .. }) => DependencyProtocol::Sqs,
+            Some(Protocol::Http { .. }) | None => DependencyProtocol::Http,
+        }
+    }
+
+    /// All queues, each with its dependency.
+    pub fn queues(&self) -> impl Iterator<Item = (&DependencyName, &String)> {
+        self.dependencies
+            .iter()
+            .filter_map(|(name, dependency)| match &dependency.protocol {
+                Protocol::Sqs { queues } => Some(queues.keys().map(move |queue| (name, queue))),
+                Protocol::Postgres | Protocol::Http { .. } => None,
+            })
+            .flatten()
+    }
+}
+
 /// A program with its arguments. Placeholders as in [`Template`].
 #[derive(Clone, Debug)]
 pub struct Command {
@@ -402,8 +435,8 @@ pub struct Kind {
 /// A named point in a process's handling of a message.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The role that passes it.
-    pub role: RoleName,
+    /// The roles that pass it.
+    pub roles: Vec<RoleName>,
     /// What it is bound to.
     pub binding: Binding,
     /// Values picked from the call, by name: a quarantine's label, say.

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::context::Context;
 use super::keys;
-use super::node::Node;
+use super::node::{Node, Value};
 use super::pattern::read_calls;
 use super::place::{Holder, read_capture};
 use super::problem::{Noun, ProtocolName};
@@ -29,12 +29,9 @@ pub(super) fn read_stages<'n>(
 
 fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<Stage> {
     let table = Table::read(cx, node, keys::STAGE, format!("stage `{name}`"))?;
-    let role = table.need_text(cx, "process").and_then(|(role, span)| {
-        if role != OPERATOR || cx.names.operator.is_empty() {
-            cx.process(span, role)?;
-        }
-        Some(RoleName::new(role))
-    });
+    let roles = table
+        .need(cx, "process")
+        .and_then(|node| read_roles(cx, node, &table.what("process")));
     let bound = table
         .exactly_one(cx, &["before", "after", "checkpoint"])
         .map(|(key, node)| (key, read_binding(cx, &table, key, node)));
@@ -54,11 +51,30 @@ fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<St
     let (binding, _) = bound?.1?;
     let doc = doc?.map(|(doc, _)| doc.to_owned());
     Some(Stage {
-        role: role?,
+        roles: roles?,
         binding,
         capture: capture?,
         doc,
     })
+}
+
+/// One process, or a list of them.
+fn read_roles<'n>(cx: &mut Context<'n>, node: &'n Node, what: &str) -> Option<Vec<RoleName>> {
+    let nodes = match &node.value {
+        Value::List(items) if !items.is_empty() => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let roles: Vec<_> = nodes
+        .iter()
+        .map(|node| {
+            let role = text(cx, node, what)?;
+            if role != OPERATOR || cx.names.operator.is_empty() {
+                cx.process(node.span, role)?;
+            }
+            Some(RoleName::new(role))
+        })
+        .collect();
+    roles.into_iter().collect()
 }
 
 /// The binding, and where its calls can hold values (nowhere: bind values instead).

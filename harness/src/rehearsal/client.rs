@@ -8,14 +8,14 @@ use reqwest::redirect::Policy;
 use serde_json::Value;
 
 use super::messages::key_of;
-use super::{Rehearsal, RehearsalError};
+use super::{ProcessError, Rehearsal, RehearsalError};
 use crate::ids::{MessageName, RoleName};
-use crate::manifest::{PathStep, render_json};
+use crate::manifest::{Manifest, PathStep, Place, UnknownPlaceholder, render_json};
 use crate::place;
-use crate::tap::HttpRequest;
+use crate::tap::{Call, HttpRequest, Request};
 
-/// How long the client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the client waits for an answer unless the scenario says otherwise.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a submission ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,52 @@ pub enum Submission {
     Refused {
         /// What it said.
         reason: String,
+        /// The status code, if it answered.
+        status: Option<u16>,
     },
+}
+
+/// What the client sends.
+#[derive(Clone, Debug)]
+pub struct Posting {
+    /// The message whose content it carries.
+    pub content: MessageName,
+    /// The message whose key it carries.
+    pub key: MessageName,
+    /// The members of its JSON stand in the opposite order.
+    pub reversed: bool,
+}
+
+impl Posting {
+    /// A message, as it is submitted every time.
+    pub fn of(message: &MessageName) -> Self {
+        Self {
+            content: message.clone(),
+            key: message.clone(),
+            reversed: false,
+        }
+    }
+}
+
+/// What the client was answered.
+#[derive(Clone, Debug)]
+pub struct ClientAnswer {
+    /// The status code, if there was an answer at all.
+    pub status: Option<u16>,
+    /// The job's id, if it was told.
+    pub job: Option<String>,
+    /// The answer, or why there was none.
+    pub said: String,
+}
+
+impl ClientAnswer {
+    fn none(said: String) -> Self {
+        Self {
+            status: None,
+            job: None,
+            said,
+        }
+    }
 }
 
 impl Rehearsal {
@@ -45,86 +90,92 @@ impl Rehearsal {
                 self.contents.accepted(message, job);
                 self.board.accepted(message, job);
             }
-            Ok(Submission::Refused { reason }) => self.board.refused(message, reason),
+            Ok(Submission::Refused { reason, .. }) => self.board.refused(message, reason),
             Err(error) => self.board.refused(message, &error.to_string()),
         }
         submission
     }
 
     async fn try_submit(&self, message: &MessageName) -> Result<Submission, RehearsalError> {
+        let answer = self.post(&Posting::of(message)).await?;
+        Ok(match answer.job {
+            Some(job) => Submission::Accepted { job },
+            None => Submission::Refused {
+                reason: answer.said,
+                status: answer.status,
+            },
+        })
+    }
+
+    /// Sends one submission; what the client learns is the caller's to tell.
+    ///
+    /// # Errors
+    /// When the process that takes submissions does not run.
+    pub async fn post(&self, posting: &Posting) -> Result<ClientAnswer, RehearsalError> {
         let submit = &self.manifest.messages.submit;
         let front = self.processes.front(&submit.role).await?;
-        let key = key_of(message);
-        let kind = self.contents.kind(message);
+        let key = key_of(&posting.key);
+        let kind = self.contents.kind(&posting.content);
         let lookup = |name: &str| match name {
-            "message.name" => Some(message.as_str().to_owned()),
+            "message.name" => Some(posting.content.as_str().to_owned()),
             "message.key" => Some(key.clone()),
             "message.kind" => kind.clone(),
             _ => self.dependencies.settings().get(name).cloned(),
         };
-        let refused = |reason: String| Ok(Submission::Refused { reason });
         let path = match submit.path.render(&lookup) {
             Ok(path) => path,
-            Err(source) => return Err(self.placeholder(&submit.role, source)),
+            Err(source) => return Err(placeholder(&submit.role, source)),
         };
         let body = match render_json(&submit.body, &lookup) {
             Ok(body) => body,
-            Err(error) => return refused(error.to_string()),
+            Err(error) => return Ok(ClientAnswer::none(error.to_string())),
+        };
+        let body = if posting.reversed {
+            reversed(&body)
+        } else {
+            body.to_string()
         };
         let method = Method::from_bytes(submit.method.as_bytes()).unwrap_or(Method::POST);
-        let mut request = http_client().request(method, format!("http://{front}{path}"));
+        let mut request = http_client()
+            .request(method, format!("http://{front}{path}"))
+            .timeout(self.patience)
+            .header("content-type", "application/json");
         for (name, value) in &submit.headers {
             match value.render(&lookup) {
                 Ok(value) => request = request.header(name, value),
-                Err(source) => return Err(self.placeholder(&submit.role, source)),
+                Err(source) => return Err(placeholder(&submit.role, source)),
             }
         }
-        let answer = match request.json(&body).send().await {
+        let answer = match request.body(body).send().await {
             Ok(answer) => answer,
-            Err(error) => return refused(innermost(&error)),
+            Err(error) => return Ok(ClientAnswer::none(innermost(&error))),
         };
-        let status = answer.status();
-        let headers: Vec<(String, String)> = answer
-            .headers()
-            .iter()
-            .filter_map(|(name, value)| {
-                Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
-            })
-            .collect();
-        let body = match answer.bytes().await {
-            Ok(body) => body,
-            Err(error) => return refused(innermost(&error)),
-        };
-        if !status.is_success() {
-            return refused(format!("{status}: {}", String::from_utf8_lossy(&body)));
-        }
-        // An answer has the same places as a request: a body and headers.
-        let as_request = HttpRequest {
-            method: String::new(),
-            path,
-            query: None,
-            headers,
-            body,
-        };
-        match place::lookup(&submit.job, &as_request, std::iter::empty::<&str>()) {
-            Some(job) => Ok(Submission::Accepted { job }),
-            None => refused(format!(
-                "{status} without a job id where `messages.submit.job` says: {}",
-                String::from_utf8_lossy(&as_request.body)
-            )),
-        }
+        Ok(understood(&submit.job, path, answer).await)
     }
 
-    fn placeholder(
-        &self,
-        role: &RoleName,
-        source: crate::manifest::UnknownPlaceholder,
-    ) -> RehearsalError {
-        super::ProcessError::Placeholder {
-            role: role.clone(),
-            source,
+    /// Submits a message several times at the same moment, under its one key.
+    ///
+    /// # Errors
+    /// When the process that takes submissions does not run.
+    pub async fn submit_at_once(
+        &mut self,
+        message: &MessageName,
+        times: usize,
+    ) -> Result<Vec<ClientAnswer>, RehearsalError> {
+        self.board.submitting(message);
+        let posting = Posting::of(message);
+        let posts = (0..times).map(|_| self.post(&posting));
+        let answers: Vec<ClientAnswer> = futures::future::try_join_all(posts).await?;
+        for answer in &answers {
+            match &answer.job {
+                Some(job) => {
+                    self.contents.accepted(message, job);
+                    self.board.accepted(message, job);
+                }
+                None => self.board.refused(message, &answer.said),
+            }
         }
-        .into()
+        Ok(answers)
     }
 
     /// Reads a member of the JSON that a process answers to a GET.
@@ -152,6 +203,71 @@ impl Rehearsal {
     }
 }
 
+async fn understood(job: &Place, path: String, answer: reqwest::Response) -> ClientAnswer {
+    let status = answer.status();
+    let headers: Vec<(String, String)> = answer
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        })
+        .collect();
+    let body = match answer.bytes().await {
+        Ok(body) => body,
+        Err(error) => return ClientAnswer::none(innermost(&error)),
+    };
+    let said = String::from_utf8_lossy(&body).into_owned();
+    // An answer has the same places as a request: a body and headers.
+    let as_request = HttpRequest {
+        method: String::new(),
+        path,
+        query: None,
+        headers,
+        body,
+    };
+    let job = status
+        .is_success()
+        .then(|| place::lookup(job, &as_request, std::iter::empty::<&str>()))
+        .flatten();
+    let said = match &job {
+        None if status.is_success() => {
+            format!("{status} without a job id where `messages.submit.job` says: {said}")
+        }
+        _ => format!("{status}: {said}"),
+    };
+    ClientAnswer {
+        status: Some(status.as_u16()),
+        job,
+        said,
+    }
+}
+
+/// JSON whose members stand in the opposite order, at every depth.
+fn reversed(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: Vec<String> = members
+                .iter()
+                .rev()
+                .map(|(name, member)| {
+                    format!("{} : {}", Value::String(name.clone()), reversed(member))
+                })
+                .collect();
+            format!("{{ {} }}", members.join(" , "))
+        }
+        Value::Array(elements) => {
+            let elements: Vec<String> = elements.iter().map(reversed).collect();
+            format!("[ {} ]", elements.join(" , "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+fn placeholder(role: &RoleName, source: UnknownPlaceholder) -> RehearsalError {
+    let role = role.clone();
+    ProcessError::Placeholder { role, source }.into()
+}
+
 /// One connection a request: what happens to one call concerns no other.
 fn http_client() -> reqwest::Client {
     reqwest::Client::builder()
@@ -169,4 +285,30 @@ fn innermost(error: &dyn std::error::Error) -> String {
         error = source;
     }
     error.to_string()
+}
+
+/// Whether a call of the client submits a message.
+pub(super) fn is_submission(manifest: &Manifest, call: &Call) -> bool {
+    let submit = &manifest.messages.submit;
+    let Request::Http(request) = &call.request else {
+        return false;
+    };
+    call.dependency.as_str() == submit.role.as_str()
+        && request.method.eq_ignore_ascii_case(&submit.method)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opposite_order_means_the_same() {
+        let value = serde_json::json!({"a": {"b": 1, "c": [true, null]}, "d": "e"});
+        let text = reversed(&value);
+        assert_eq!(
+            text,
+            r#"{ "d" : "e" , "a" : { "c" : [ true , null ] , "b" : 1 } }"#
+        );
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
 }

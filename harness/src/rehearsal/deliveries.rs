@@ -86,6 +86,16 @@ impl Deliveries {
         self.all.values().filter(of_owner).collect()
     }
 
+    /// The latest delivery of each copy of a message that was not settled.
+    pub(super) fn unsettled_for(&self, message: &MessageName) -> Vec<Delivery> {
+        self.all
+            .values()
+            .filter(|delivery| delivery.message.as_ref() == Some(message))
+            .filter(|delivery| delivery.state != DeliveryState::Over)
+            .cloned()
+            .collect()
+    }
+
     /// Everything that somebody holds for sure.
     pub(super) fn held(&self) -> impl Iterator<Item = &Delivery> {
         self.all

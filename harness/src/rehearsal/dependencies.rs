@@ -199,6 +199,30 @@ impl Dependencies {
         }
     }
 
+    /// Puts a message on a queue of the manifest; gives its MessageId.
+    pub(super) async fn put(
+        &self,
+        dependency: &DependencyName,
+        queue: &str,
+        body: &str,
+    ) -> Result<String, DependencyError> {
+        let service = &self.queues[dependency];
+        let answer = service
+            .client
+            .send_message()
+            .queue_url(&service.queues[queue].url)
+            .message_body(body)
+            .send()
+            .await
+            .map_err(|error| DependencyError::Queue {
+                dependency: dependency.clone(),
+                action: "SendMessage",
+                queue: queue.to_owned(),
+                reason: DisplayErrorContext(&error).to_string(),
+            })?;
+        Ok(answer.message_id.unwrap_or_default())
+    }
+
     /// What a queue holds.
     pub(super) async fn counts(
         &self,

@@ -94,6 +94,23 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
     }
 }
 
+/// The ids in each message that this call sends to a queue.
+pub(super) fn ids_sent(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
+    let Request::Sqs(request) = &call.request else {
+        return Vec::new();
+    };
+    let entries: Vec<&Value> = match request.action.as_str() {
+        "SendMessage" => vec![&request.body],
+        "SendMessageBatch" => items(&request.body, "Entries").collect(),
+        _ => Vec::new(),
+    };
+    entries
+        .into_iter()
+        .filter_map(|entry| entry.get("MessageBody")?.as_str())
+        .map(|body| stage::ids_in_message(manifest, &call.dependency, body))
+        .collect()
+}
+
 fn visibility(item: &Value) -> Option<Fact> {
     Some(Fact::VisibilityChanged {
         receipt: item.get("ReceiptHandle")?.as_str()?.to_owned(),

@@ -10,9 +10,11 @@
 mod aliases;
 mod board;
 mod client;
+mod control;
 mod deliveries;
 mod dependencies;
 mod facts;
+mod foreign;
 mod messages;
 mod operator;
 mod plan;
@@ -26,8 +28,9 @@ mod venue;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub use client::Submission;
+pub use client::{ClientAnswer, Posting, Submission};
 pub use dependencies::DependencyError;
 pub use operator::{OperatorAnswer, OperatorError};
 pub use plan::{Plan, PlanError};
@@ -93,6 +96,8 @@ pub struct Title {
     pub place: String,
     /// Its seed.
     pub seed: u64,
+    /// Whether visibility timeouts are waited for where they could be shortened.
+    pub real_time: bool,
 }
 
 /// One scenario against one fresh deployment, under way.
@@ -107,6 +112,8 @@ pub struct Rehearsal {
     snapshot: Option<(u64, Snapshot)>,
     operators: u32,
     directory: PathBuf,
+    /// How long the client waits for an answer.
+    patience: Duration,
 }
 
 impl Rehearsal {
@@ -146,6 +153,7 @@ impl Rehearsal {
             Arc::clone(&dependencies),
             Arc::clone(venue.driver()),
             directory.join("processes"),
+            title.real_time,
         );
         board.set_actor(Arc::new(processes.clone()));
         let mut rehearsal = Self {
@@ -158,6 +166,7 @@ impl Rehearsal {
             snapshot: None,
             operators: 0,
             directory,
+            patience: plan.patience().unwrap_or(client::PATIENCE),
         };
         for message in plan.messages() {
             rehearsal.declare(message)?;
@@ -273,15 +282,22 @@ impl Rehearsal {
         &self.manifest
     }
 
-    /// The job id of a message, once its client knows it.
+    /// The job id of a message: as its client was told, else as it was seen to be made
+    /// durable. A message that the harness put on a queue goes by its MessageId.
     pub fn job_of(&self, message: &MessageName) -> Option<String> {
         self.board.history().read(|entries| {
-            entries.iter().rev().find_map(|entry| match &entry.event {
+            let told = entries.iter().rev().find_map(|entry| match &entry.event {
                 Event::Accepted {
                     message: accepted,
                     job,
                 } if accepted == message => Some(job.clone()),
                 _ => None,
+            });
+            told.or_else(|| {
+                entries.iter().find_map(|entry| match &entry.event {
+                    Event::Alias { id, message: of } if of == message => Some(id.clone()),
+                    _ => None,
+                })
             })
         })
     }

@@ -1,6 +1,7 @@
 //! What a scenario asks for before anything runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 
@@ -35,6 +36,9 @@ pub struct Plan {
     instances: BTreeMap<RoleName, u32>,
     messages: IndexMap<MessageName, PlannedMessage>,
     faults: Vec<Fault>,
+    /// Messages that the harness itself puts on a queue.
+    foreign: BTreeSet<MessageName>,
+    patience: Option<Duration>,
 }
 
 impl Plan {
@@ -62,7 +66,7 @@ impl Plan {
     /// # Errors
     /// When it waits for a message that was not declared.
     pub fn arm(&mut self, fault: Fault) -> Result<(), PlanError> {
-        if let Some(message) = &fault.message {
+        for message in fault.whose.named() {
             self.knows(message)?;
         }
         self.faults.push(fault);
@@ -74,12 +78,26 @@ impl Plan {
     /// # Errors
     /// When it was not.
     pub fn knows(&self, message: &MessageName) -> Result<(), PlanError> {
-        if self.messages.contains_key(message) {
+        if self.messages.contains_key(message) || self.foreign.contains(message) {
             return Ok(());
         }
         Err(PlanError::UnknownMessage {
             message: message.clone(),
         })
+    }
+
+    /// Introduces a message that no client submits: the harness puts it on a queue.
+    pub fn introduce(&mut self, message: &MessageName) {
+        self.foreign.insert(message.clone());
+    }
+
+    /// How long the client waits for an answer.
+    pub fn wait_at_most(&mut self, patience: Duration) {
+        self.patience = Some(patience);
+    }
+
+    pub(super) fn patience(&self) -> Option<Duration> {
+        self.patience
     }
 
     /// All declared messages, in their order.

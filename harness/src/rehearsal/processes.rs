@@ -41,7 +41,7 @@ pub enum ProcessError {
     Start(#[from] StartError),
     /// It did not become ready.
     #[error(transparent)]
-    NotReady(#[from] NotReady),
+    NotReady(Box<NotReady>),
     /// Its taps could not be opened.
     #[error("cannot open a tap for {incarnation} in front of `{dependency}`: {source}")]
     Tap {
@@ -83,9 +83,25 @@ pub enum ProcessError {
     /// It could not be cut off, or joined again.
     #[error(transparent)]
     Seat(#[from] SeatError),
+    /// A signal had no effect.
+    #[error("{signal} to {process}: {reason}")]
+    Signal {
+        /// Whom.
+        process: String,
+        /// What.
+        signal: Signal,
+        /// Why not.
+        reason: String,
+    },
     /// It cannot be run; an earlier message says why.
     #[error("{0}")]
     Broken(Arc<ProcessError>),
+}
+
+impl From<NotReady> for ProcessError {
+    fn from(error: NotReady) -> Self {
+        Self::NotReady(Box::new(error))
+    }
 }
 
 /// All processes of one rehearsal.
@@ -97,6 +113,7 @@ struct Inner {
     dependencies: Arc<Dependencies>,
     driver: Arc<dyn Driver>,
     logs: PathBuf,
+    real_time: bool,
     slots: Mutex<BTreeMap<(RoleName, u32), Arc<Slot>>>,
 }
 
@@ -154,6 +171,7 @@ impl Processes {
         dependencies: Arc<Dependencies>,
         driver: Arc<dyn Driver>,
         logs: PathBuf,
+        real_time: bool,
     ) -> Self {
         let slots = Mutex::default();
         Self(Arc::new(Inner {
@@ -161,6 +179,7 @@ impl Processes {
             dependencies,
             driver,
             logs,
+            real_time,
             slots,
         }))
     }
@@ -389,7 +408,12 @@ impl Processes {
         (outcome, log.unwrap_or_default())
     }
 
+    /// What nobody has becomes visible at once, as the end of its visibility would make
+    /// it; in real time it is left to that.
     async fn expire_all(&self, orphans: Vec<Delivery>) {
+        if self.0.real_time {
+            return;
+        }
         for orphan in orphans {
             let Delivery {
                 dependency,
@@ -510,6 +534,10 @@ impl Processes {
 
     /// Lets every instance of a role come up (again) and waits until it is ready.
     pub(super) async fn start(&self, role: &RoleName) -> Result<(), ProcessError> {
+        if self.slots_of(role).is_empty() {
+            // None ran by default; the scenario wants one.
+            return self.start_all([(role.clone(), 1)]).await;
+        }
         for slot in self.slots_of(role) {
             slot.wanted.send_replace(true);
             slot.up().await?;
@@ -530,6 +558,32 @@ impl Processes {
         Err(ProcessError::NotRunning {
             process: role.to_string(),
         })
+    }
+
+    /// The incarnations of a role that run now.
+    pub(super) fn running(&self, role: &RoleName, instance: Option<u32>) -> Vec<Incarnation> {
+        self.slots_of(role)
+            .into_iter()
+            .filter(|slot| instance.is_none_or(|instance| slot.instance == instance))
+            .filter_map(|slot| Some(slot.now()?.incarnation))
+            .collect()
+    }
+
+    /// Sends a signal by order of a step.
+    pub(super) async fn send(
+        &self,
+        incarnation: Incarnation,
+        signal: Signal,
+    ) -> Result<(), ProcessError> {
+        let process = incarnation.to_string();
+        match self.signal(incarnation, signal, None).await {
+            Ok(_) => Ok(()),
+            Err(reason) => Err(ProcessError::Signal {
+                process,
+                signal,
+                reason,
+            }),
+        }
     }
 
     /// Instances that are on their way up or down, or down though wanted.

@@ -58,16 +58,14 @@ pub(super) fn request_content(call: &Call) -> Vec<u8> {
 pub(super) fn reply(reply: &Reply) -> String {
     match reply {
         Reply::Http(reply) => reply.status.to_string(),
-        Reply::Sqs(reply) => match &reply.error {
-            Some(error) => format!("{} {error}", reply.status),
-            None => {
-                let messages = reply.body.get("Messages").and_then(Value::as_array);
-                messages.map_or_else(
-                    || reply.status.to_string(),
-                    |messages| format!("{} ({} messages)", reply.status, messages.len()),
-                )
+        Reply::Sqs(reply) => {
+            let messages = reply.body.get("Messages").and_then(Value::as_array);
+            match (&reply.error, messages) {
+                (Some(error), _) => format!("{} {error}", reply.status),
+                (None, Some(messages)) => format!("{} ({} messages)", reply.status, messages.len()),
+                (None, None) => reply.status.to_string(),
             }
-        },
+        }
         Reply::Postgres(reply) => match &reply.error {
             Some(error) => format!("error {} {}", error.code, error.message),
             None => reply.tags.join("; "),

@@ -132,7 +132,7 @@ pub enum VenueError {
     QueueServer(#[source] StartError),
     /// The embedded queue server did not become ready.
     #[error(transparent)]
-    QueueNotReady(#[from] NotReady),
+    QueueNotReady(Box<NotReady>),
     /// An address leads nowhere.
     #[error("`{dependency}`: {url} cannot be reached: {reason}")]
     Address {
@@ -165,11 +165,16 @@ pub enum VenueError {
     },
 }
 
+impl From<NotReady> for VenueError {
+    fn from(error: NotReady) -> Self {
+        Self::QueueNotReady(Box::new(error))
+    }
+}
+
 /// What all rehearsals of one run share.
 pub struct Venue {
     manifest: Arc<Manifest>,
     run: RunId,
-    registry: Registry,
     guard: Mutex<Option<RunGuard>>,
     server: Option<Server>,
     databases: BTreeMap<DependencyName, Origin>,
@@ -396,7 +401,6 @@ impl Venue {
         Ok(Self {
             manifest,
             run,
-            registry,
             guard: Mutex::new(Some(guard)),
             server,
             databases,

@@ -26,7 +26,7 @@ pub struct Summary {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Whole<'a> {
     version: u32,
     run: &'a RunId,
     seed: u64,
@@ -95,7 +95,7 @@ impl Summary {
             info,
             outcome: self.outcomes.get(&number).map(|outcome| &**outcome),
         };
-        let document = Document {
+        let whole = Whole {
             version: 1,
             run: &run.id,
             seed: run.seed,
@@ -117,7 +117,7 @@ impl Summary {
             path: self.path.clone(),
             reason: error.to_string(),
         };
-        let mut text = serde_json::to_string_pretty(&document).map_err(content)?;
+        let mut text = serde_json::to_string_pretty(&whole).map_err(content)?;
         text.push('\n');
         file::write(&self.path, &text)
     }

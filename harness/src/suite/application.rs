@@ -2,7 +2,6 @@
 //! are swept.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +23,7 @@ pub(super) const WATCHDOG: &str = "__watchdog";
 /// Every program that rehearses calls this first: the watchdog is the program itself.
 pub fn watch_if_asked() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
-    if arguments.next()? != OsString::from(WATCHDOG) {
+    if arguments.next()? != WATCHDOG {
         return None;
     }
     let directory = PathBuf::from(arguments.next()?);
@@ -91,8 +90,9 @@ impl Application for Rehearsals {
     fn clean(&self, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
         let state_root = &self.surroundings.state_root;
         let report = deployment::sweep(state_root).map_err(StepError::broken)?;
+        let forgotten = deployment::sweep_forgotten(state_root, &self.surroundings.ambient);
         let mut problems = Vec::new();
-        for swept in report.swept {
+        for swept in report.swept.into_iter().chain(forgotten) {
             say(&format!("run {}", swept.run));
             for process in swept.killed {
                 say(&format!("  killed {process}"));

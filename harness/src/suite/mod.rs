@@ -5,11 +5,11 @@ mod application;
 mod scene;
 mod steps;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::deployment::{Reexecute, Variables};
+use crate::deployment::{DriverKind, Reexecute, Variables};
 use crate::embedded::database::Search;
 use crate::gherkin::{
     self, Interrupt, Names, Notes, Project, RunInfo, Shared, StepError, Vocabulary,
@@ -19,6 +19,9 @@ use crate::rehearsal::{Venue, VenueOptions};
 
 pub use application::{Rehearsals, test, watch_if_asked};
 pub use scene::Scene;
+
+/// The variable that says how processes are run where no command line does.
+const DRIVER: &str = "REHEARSE_DRIVER";
 
 /// What the suite needs to know of the machine.
 #[derive(Clone, Debug)]
@@ -57,6 +60,22 @@ impl Suite {
         }
     }
 
+    /// How the run's processes are run: as its command line says, else as the
+    /// environment does (for test targets, which have no such argument), else as the
+    /// manifest says.
+    fn driver(&self, run: &RunInfo) -> Result<DriverKind, StepError> {
+        if let Some(driver) = run.driver {
+            return Ok(driver);
+        }
+        match self.surroundings.ambient.get(OsStr::new(DRIVER)) {
+            Some(written) if !written.is_empty() => {
+                let parsed = written.to_string_lossy().parse();
+                parsed.map_err(|error: String| StepError::invalid(format!("${DRIVER}: {error}")))
+            }
+            _ => Ok(self.manifest.driver),
+        }
+    }
+
     /// The names that phrases may use.
     fn names(&self) -> Names {
         let manifest = &*self.manifest;
@@ -67,6 +86,7 @@ impl Suite {
             .with("kind", manifest.messages.kinds.keys())
             .with("process", manifest.processes.keys())
             .with("total", manifest.totals.keys().cloned().chain(built_in))
+            .with("queue", manifest.queues().map(|(_, queue)| queue))
             .with("end", manifest.terminal.keys())
             .with("command", manifest.operator.keys())
             .with("observation", manifest.observations.keys())
@@ -102,7 +122,9 @@ impl Project for Suite {
             state_root,
             program,
         } = self.surroundings.clone();
+        let driver = self.driver(run)?;
         let options = VenueOptions {
+            driver: Some(driver),
             run: run.id.clone(),
             directory: run.directory.clone(),
             state_root,

@@ -1,8 +1,12 @@
 //! What one scenario plays in: first a plan, then, from the first thing that happens
 //! on, a rehearsal.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 
 use crate::fault::Fault;
 use crate::gherkin::{
@@ -11,7 +15,7 @@ use crate::gherkin::{
 use crate::ids::MessageName;
 use crate::judge::{Judgement, Verdict};
 use crate::manifest::Manifest;
-use crate::rehearsal::{OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Venue};
+use crate::rehearsal::{ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Venue};
 
 /// The world of a scenario.
 pub struct Scene {
@@ -23,6 +27,7 @@ pub struct Scene {
     rehearsal: Option<Rehearsal>,
     last_snapshot: Option<Snapshot>,
     last_answer: Option<OperatorAnswer>,
+    client_answers: Vec<ClientAnswer>,
 }
 
 impl Scene {
@@ -50,6 +55,17 @@ impl Scene {
             .collect()
     }
 
+    /// Introduces a message that no client submits.
+    pub(super) fn introduce(&mut self, message: &MessageName) -> Result<(), StepError> {
+        if self.declared().contains(message) {
+            return Err(StepError::invalid(format!(
+                "{message} is a message that clients submit; give what is put on the queue another name"
+            )));
+        }
+        self.plan.introduce(message);
+        Ok(())
+    }
+
     pub(super) fn check_declared(&self, messages: &[MessageName]) -> Result<(), StepError> {
         for message in messages {
             self.plan
@@ -61,9 +77,7 @@ impl Scene {
 
     /// Arms a fault, before or while the system runs.
     pub(super) fn arm(&mut self, fault: Fault) -> Result<(), StepError> {
-        if let Some(message) = &fault.message {
-            self.check_declared(std::slice::from_ref(message))?;
-        }
+        self.check_declared(fault.whose.named())?;
         match &mut self.rehearsal {
             Some(rehearsal) => {
                 rehearsal.arm(fault);
@@ -102,6 +116,38 @@ impl Scene {
         let snapshot = snapshot.map_err(|not_quiet| StepError::failed(not_quiet.to_string()))?;
         self.last_snapshot = Some(snapshot.clone());
         Ok(snapshot)
+    }
+
+    /// So many different numbers from 1 to `among`, by the scenario's seed.
+    pub(super) fn choose(&self, count: u64, among: u64) -> Result<BTreeSet<u32>, StepError> {
+        let (Ok(count), Ok(among)) = (usize::try_from(count), u32::try_from(among)) else {
+            return Err(StepError::invalid(format!("{among} is too many")));
+        };
+        if count == 0 || count > among as usize {
+            return Err(StepError::invalid(format!(
+                "{count} of {among} cannot be chosen; write a number from 1 to {among}"
+            )));
+        }
+        let mut random = StdRng::seed_from_u64(self.title.seed);
+        let mut chosen = BTreeSet::new();
+        while chosen.len() < count {
+            chosen.insert(random.random_range(1..=among));
+        }
+        Ok(chosen)
+    }
+
+    pub(super) fn keep_answers(&mut self, answers: Vec<ClientAnswer>) {
+        self.client_answers = answers;
+    }
+
+    /// What the client was answered last: several answers where it asked several times.
+    pub(super) fn client_answers(&self) -> Result<&[ClientAnswer], StepError> {
+        if self.client_answers.is_empty() {
+            return Err(StepError::invalid(
+                "the client asked nothing before this step",
+            ));
+        }
+        Ok(&self.client_answers)
     }
 
     pub(super) fn say(&self, text: &str) {
@@ -188,6 +234,7 @@ impl World for Scene {
             scenario: scenario.name.clone(),
             place: scenario.selector(),
             seed: scenario.seed,
+            real_time: context.run.real_time,
         };
         Ok(Self {
             venue: Arc::clone(&context.shared),
@@ -198,6 +245,7 @@ impl World for Scene {
             rehearsal: None,
             last_snapshot: None,
             last_answer: None,
+            client_answers: Vec::new(),
         })
     }
 

@@ -63,6 +63,11 @@ pub enum Side {
 pub enum Before {
     /// Pass it on.
     Forward,
+    /// Pass it on twice, over HTTP; the client gets the second reply. A PostgreSQL
+    /// connection repeats nothing and passes it on once.
+    ForwardTwice,
+    /// Pass it on over HTTP with this body instead of its own.
+    ForwardInstead(bytes::Bytes),
     /// The dependency never gets it; the client loses its connection.
     Discard(Discard),
     /// The dependency never gets it; the client gets this answer. In PostgreSQL an

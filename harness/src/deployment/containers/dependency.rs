@@ -8,7 +8,6 @@ use testcontainers::bollard::query_parameters::{
     KillContainerOptions, StartContainerOptions, WaitContainerOptionsBuilder,
 };
 use testcontainers::core::Mount;
-use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
 use tokio::net::TcpStream;
 
@@ -76,13 +75,11 @@ impl DependencyContainer {
         let volumes = make_volumes(engine, &options).await?;
         let name = format!("rehearsal-{}-{part}", engine.labels.run());
         let (repository, tag) = image::split(options.image.name());
-        let (speaker, joined) = (engine.clone(), format!("container:{}", seat.id()));
+        let joined = format!("container:{}", seat.id());
         let mut request = GenericImage::new(repository, tag)
             .with_cmd(options.arguments.iter())
-            .with_container_name(&name)
             .with_labels(engine.labels.of(&part))
             .with_host_config_modifier(move |host| {
-                speaker.agree_on_version();
                 host.network_mode = Some(joined.clone());
                 host.publish_all_ports = Some(false);
             });
@@ -92,17 +89,7 @@ impl DependencyContainer {
         for (volume, path) in &volumes {
             request = request.with_mount(Mount::volume_mount(volume, path));
         }
-        let container = match request.start().await {
-            Ok(container) => container,
-            Err(error) => {
-                engine.remove_container(&name).await;
-                return Err(EngineError::of_start(
-                    engine.host(),
-                    "start a dependency",
-                    &error,
-                ));
-            }
-        };
+        let container = engine.launch("start a dependency", &name, request).await?;
         pump_into(engine, container.id(), &options.logs);
         let started = Self {
             engine: engine.clone(),

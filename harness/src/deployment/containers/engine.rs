@@ -3,12 +3,15 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use futures::FutureExt as _;
 use testcontainers::bollard::{ClientVersion, Docker, errors::Error as Refusal};
 use testcontainers::core::client::docker_client_instance;
+use testcontainers::runners::AsyncRunner as _;
+use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt as _};
 use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
 
 use super::error::EngineError;
+use super::image::{self, Image};
 use super::label::Labels;
 use crate::deployment::environment::Variables;
 use crate::deployment::registry::{Leftover, Registry};
@@ -27,7 +30,6 @@ const SCHEME: &str = "unix://";
 pub struct Engine {
     host: String,
     docker: Docker,
-    version: ClientVersion,
     pub(super) labels: Labels,
     registry: Registry,
     /// What goes on beside the callers, and longer than them.
@@ -55,7 +57,6 @@ impl Engine {
         let engine = Self {
             host: host.clone(),
             docker,
-            version,
             labels,
             registry: registry.clone(),
             runtime: Handle::current(),
@@ -93,35 +94,73 @@ impl Engine {
         move |refusal| EngineError::of(&host, &what, &refusal)
     }
 
-    /// Makes `testcontainers` speak the engine's version. It keeps its client only
-    /// while it has containers, and begins anew with its own newest version; so this
-    /// is called from within each start, ahead of the first request.
-    pub(super) fn agree_on_version(&self) {
-        let newer = |docker: &Docker| docker.client_version() > self.version;
-        if let Some(Ok(shared)) = docker_client_instance().now_or_never()
-            && !newer(&shared)
-        {
-            return;
-        }
-        // The caller is in the middle of a poll: only another thread can wait.
-        let asking = || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            let Ok(runtime) = runtime else { return };
-            // If it fails, so does the request that follows, and says why.
-            runtime.block_on(async {
-                if let Ok(shared) = docker_client_instance().await
-                    && newer(&shared)
-                {
-                    let _ = shared.negotiate_version().await;
-                }
-            });
-        };
-        std::thread::scope(|scope| {
-            let _ = scope.spawn(asking).join();
-        });
+    /// Starts a container. Nothing of it is left if that fails.
+    pub(super) async fn launch(
+        &self,
+        what: &str,
+        name: &str,
+        request: ContainerRequest<GenericImage>,
+    ) -> Result<ContainerAsync<GenericImage>, EngineError> {
+        ANCHOR.get_or_try_init(|| self.anchor()).await?;
+        self.run(what, name, request).await
     }
+
+    async fn run(
+        &self,
+        what: &str,
+        name: &str,
+        request: ContainerRequest<GenericImage>,
+    ) -> Result<ContainerAsync<GenericImage>, EngineError> {
+        let started = request.with_container_name(name).start().await;
+        match started {
+            Ok(container) => Ok(container),
+            Err(error) => {
+                self.remove_container(name).await;
+                Err(EngineError::of_start(&self.host, what, &error))
+            }
+        }
+    }
+
+    /// Makes `testcontainers` speak the engine's version. It begins with its own newest,
+    /// which an older engine refuses, and keeps its client only while it has a container;
+    /// so the client is spoken to while it waits to start its first, and the handle of
+    /// that one is kept when the container itself is gone.
+    async fn anchor(&self) -> Result<ContainerAsync<GenericImage>, EngineError> {
+        let name = format!("rehearsal-{}-anchor", self.labels.run());
+        let (repository, tag) = image::split(Image::Process.name());
+        let request = GenericImage::new(repository, tag)
+            .with_labels(self.labels.of("anchor"))
+            .with_host_config_modifier(|host| {
+                agree_on_version();
+                host.network_mode = Some("none".to_owned());
+                host.publish_all_ports = Some(false);
+            });
+        let container = self.run("start a container", &name, request).await?;
+        self.remove_container(&name).await;
+        Ok(container)
+    }
+}
+
+/// Holds the client of `testcontainers`.
+static ANCHOR: OnceCell<ContainerAsync<GenericImage>> = OnceCell::const_new();
+
+/// Blocks: the caller is in the middle of a poll.
+fn agree_on_version() {
+    let asking = || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let Ok(runtime) = runtime else { return };
+        // If it fails, so does the request that follows, and says why.
+        runtime.block_on(async {
+            if let Ok(shared) = docker_client_instance().await {
+                let _ = shared.negotiate_version().await;
+            }
+        });
+    };
+    std::thread::scope(|scope| {
+        let _ = scope.spawn(asking).join();
+    });
 }
 
 /// Opens the engine at an address, speaking its own version.

@@ -8,7 +8,6 @@ use testcontainers::bollard::models::{
     EndpointIpamConfig, EndpointSettings, NetworkConnectRequest, NetworkDisconnectRequest,
 };
 use testcontainers::bollard::query_parameters::InspectContainerOptions;
-use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
 
 use super::engine::Engine;
@@ -97,28 +96,15 @@ impl Holders {
         let number = self.0.made.fetch_add(1, Ordering::Relaxed) + 1;
         let name = format!("rehearsal-{}-{part}-seat-{number}", engine.labels.run());
         let (repository, tag) = image::split(Image::Process.name());
-        let (joined, speaker) = (network.name.clone(), engine.clone());
+        let joined = network.name.clone();
         let request = GenericImage::new(repository, tag)
-            .with_container_name(&name)
             .with_labels(engine.labels.of("seat"))
             .with_hostname(format!("{part}-{number}"))
             .with_host_config_modifier(move |host| {
-                speaker.agree_on_version();
                 host.network_mode = Some(joined.clone());
                 host.publish_all_ports = Some(false);
             });
-        let started = request.start().await;
-        let container = match started {
-            Ok(container) => container,
-            Err(error) => {
-                engine.remove_container(&name).await;
-                return Err(EngineError::of_start(
-                    engine.host(),
-                    "hold a network",
-                    &error,
-                ));
-            }
-        };
+        let container = engine.launch("hold a network", &name, request).await?;
         let address = self.address_of(&container).await?;
         Ok(Held {
             container,

@@ -21,7 +21,6 @@ use testcontainers::bollard::query_parameters::{
     WaitContainerOptionsBuilder,
 };
 use testcontainers::core::Mount;
-use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt as _};
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
@@ -69,18 +68,11 @@ pub(super) async fn start(
             path,
             source,
         })?;
-    let request = request(engine, holder, container_name, &start, room)?;
-    let container = match request.start().await {
-        Ok(container) => container,
-        Err(error) => {
-            engine.remove_container(container_name).await;
-            return Err(refused(EngineError::of_start(
-                engine.host(),
-                "start a process",
-                &error,
-            )));
-        }
-    };
+    let request = request(engine, holder, &start, room)?;
+    let container = engine
+        .launch("start a process", container_name, request)
+        .await
+        .map_err(refused)?;
     let pump = pump(engine, container.id(), stdout, stderr);
     let seen = engine
         .docker()
@@ -114,7 +106,6 @@ pub(super) async fn start(
 fn request(
     engine: &Engine,
     holder: &Holder,
-    container_name: &str,
     start: &Start,
     room: &Room,
 ) -> Result<ContainerRequest<GenericImage>, StartError> {
@@ -141,7 +132,7 @@ fn request(
     };
     let image = room.image.as_deref().unwrap_or(Image::Process.name());
     let (repository, tag) = image::split(image);
-    let (speaker, joined) = (engine.clone(), format!("container:{}", holder.id()));
+    let joined = format!("container:{}", holder.id());
     let Room { memory, cpus, .. } = *room;
     let mut request = GenericImage::new(repository, tag)
         .with_entrypoint(&program)
@@ -151,10 +142,8 @@ fn request(
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned()),
         )
-        .with_container_name(container_name)
         .with_labels(engine.labels.of("process"))
         .with_host_config_modifier(move |host| {
-            speaker.agree_on_version();
             host.network_mode = Some(joined.clone());
             host.publish_all_ports = Some(false);
             host.memory = memory.and_then(|bytes| i64::try_from(bytes).ok());

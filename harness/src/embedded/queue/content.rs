@@ -1,4 +1,4 @@
-//! What a message carries, checked against the documented limits.
+//! What a message carries, checked against the limits that AWS states.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_limited_to_the_documented_characters() {
+    fn bodies_are_limited_to_the_characters_that_aws_allows() {
         for good in ["x", "\t\n\r ~\u{7f}", "\u{85}ü\u{fffd}\u{10ffff}"] {
             assert!(body(good).is_ok(), "{good:?}");
         }

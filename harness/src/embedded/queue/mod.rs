@@ -8,11 +8,11 @@
 //!                                                                  state (pure)
 //! ```
 //!
-//! It follows the AWS documentation for standard queues and refuses what it does
+//! It follows what AWS states of standard queues and refuses what it does
 //! not do. It checks no credentials and serves loopback only. It is no production
 //! queue.
 //!
-//! Choices where the documentation leaves one:
+//! Choices where AWS leaves one:
 //! - A message that comes back on show goes to the end, so that one that nobody can
 //!   handle does not block the others.
 //! - An old handle deletes nothing once its message was delivered again; see

@@ -1,4 +1,4 @@
-//! The attributes of a queue that a client may set: documented defaults and
+//! The attributes of a queue that a client may set: the defaults and
 //! ranges.
 
 use std::collections::BTreeMap;
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_ranges_hold_at_both_ends() {
+    fn the_stated_ranges_hold_at_both_ends() {
         for (name, low, high) in [
             ("DelaySeconds", 0, 900),
             ("MaximumMessageSize", 1_024, 1_048_576),

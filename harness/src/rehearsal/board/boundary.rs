@@ -6,9 +6,10 @@ use futures::future::BoxFuture;
 
 use super::super::summary;
 use super::Board;
+use super::interference::Held;
 use crate::checkpoint;
 use crate::history::Event;
-use crate::ids::{Author, CallId, ConnectionId, DependencyName, FaultId};
+use crate::ids::{Author, CallId, ConnectionId, DependencyName};
 use crate::stage::{self, Passage};
 use crate::tap::{After, Before, Call, Director, Discard, Extent, Reply, Request, Side};
 
@@ -49,17 +50,34 @@ impl Director for Board {
                 board.inject(&call, Side::Before, "dropped: its author is ending", None);
                 return Before::Discard(Discard::Close);
             }
+            if let Some(ids) = board.strangers_sent(&call) {
+                board.acquainted(&ids).await;
+            }
             let passages = match &call.request {
                 Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
                     board.checkpoint(&call, request)
                 }
                 _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
             };
-            match board.hold(&call, Side::Before, passages).await {
+            match board.hold(&call, Side::Before, None, passages).await {
                 Held::Free => Before::Forward,
                 Held::Drop(fault) => {
                     board.inject(&call, Side::Before, "dropped", Some(fault));
                     Before::Discard(Discard::Close)
+                }
+                Held::Reply(fault, reply) => {
+                    let what = format!("answered {}", summary::reply(&reply));
+                    board.inject(&call, Side::Before, &what, Some(fault));
+                    Before::Answer(reply)
+                }
+                Held::Twice(fault) => {
+                    board.note_injection(&call, Side::Before, "passed on twice", Some(fault));
+                    Before::ForwardTwice
+                }
+                Held::Alter(fault, body) => {
+                    let what = "passed on without an entry";
+                    board.note_injection(&call, Side::Before, what, Some(fault));
+                    Before::ForwardInstead(body)
                 }
             }
         })
@@ -80,21 +98,41 @@ impl Director for Board {
         reply: Arc<Reply>,
         deliverable: bool,
     ) -> BoxFuture<'static, After> {
-        let orphans = self.record_reply(&call, &reply, deliverable);
+        let strangers = self.strangers_delivered(&call, &reply);
+        if strangers.is_none() {
+            let orphans = self.record_reply(&call, &reply, deliverable);
+            self.give_back(orphans);
+        }
         let board = self.clone();
         Box::pin(async move {
-            board.give_back(orphans);
+            if let Some(ids) = strangers {
+                board
+                    .record_strangers(&call, &reply, deliverable, ids)
+                    .await;
+            }
             let passages = stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
             if !deliverable || board.is_ending(&call.author) {
                 // The effect took place: the passage counts, but nobody is there to act on.
                 board.note_passages(&call, passages).await;
                 return After::Discard(Discard::Close);
             }
-            match board.hold(&call, Side::After, passages).await {
-                Held::Free => After::Deliver,
+            match board.hold(&call, Side::After, Some(&reply), passages).await {
                 Held::Drop(fault) => {
                     board.inject(&call, Side::After, "reply dropped", Some(fault));
+                    // Nobody has what a lost reply hands over.
+                    board.give_back(board.forget_delivered(&call, &reply));
                     After::Discard(Discard::Close)
+                }
+                Held::Reply(fault, reply) => {
+                    let what = format!("replaced by {}", summary::reply(&reply));
+                    board.inject(&call, Side::After, &what, Some(fault));
+                    After::Replace(reply)
+                }
+                Held::Free | Held::Twice(_) | Held::Alter(..) => {
+                    match board.with_refused_entries(&call, &reply) {
+                        Some(reply) => After::Replace(reply),
+                        None => After::Deliver,
+                    }
                 }
             }
         })
@@ -111,32 +149,24 @@ impl Director for Board {
 impl Board {
     /// Runs a decision and marks the call as held meanwhile; an author that dies of
     /// something else ends it.
-    async fn hold(&self, call: &Call, side: Side, passages: Vec<Passage>) -> Held {
-        if passages.is_empty() {
+    async fn hold(
+        &self,
+        call: &Call,
+        side: Side,
+        reply: Option<&Reply>,
+        passages: Vec<Passage>,
+    ) -> Held {
+        let interfered = self.interfered(call, side, reply);
+        if passages.is_empty() && interfered.is_empty() {
             return Held::Free;
         }
         let guard = HeldGuard::new(self.clone(), call, side);
-        let deciding = async {
-            let triggered = self.pass(call, passages).await;
-            if triggered.is_empty() {
-                return Held::Free;
-            }
-            let fault = triggered[0].0;
-            if self.carry_out(call, triggered).await {
-                Held::Drop(fault)
-            } else {
-                Held::Free
-            }
-        };
-        let held = deciding.await;
+        let mut triggered = self.pass(call, passages).await;
+        triggered.extend(self.interfere(call, side, interfered).await);
+        let held = self.carry_out(call, triggered).await;
         drop(guard);
         held
     }
-}
-
-enum Held {
-    Free,
-    Drop(FaultId),
 }
 
 /// Marks a call as held for as long as it lives.

@@ -1,26 +1,31 @@
 //! Armed faults: when they trigger, and what was seen of their effect.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use nix::sys::signal::Signal;
 
 use super::state::Armed;
 use super::{Board, Life};
-use crate::fault::{Effect, Fault};
+use crate::fault::{Effect, Fault, Point, Whose};
 use crate::history::Event;
 use crate::ids::{FaultId, MessageName, StageName};
-use crate::tap::Call;
+use crate::tap::{Call, Request, Side};
 
 impl Board {
     pub(in crate::rehearsal) fn arm(&self, fault: Fault) -> FaultId {
         let mut state = self.state();
         let id = FaultId(state.faults.len() as u64 + 1);
-        let (text, expected) = (fault.to_string(), fault.times.expected());
+        let (text, expected) = (fault.to_string(), fault.expected(state.declared));
         state.faults.push(Armed {
             id,
             fault,
-            passages: 0,
+            passages: BTreeMap::new(),
+            invocations: BTreeMap::new(),
+            triggered: 0,
             landed: 0,
+            missed: 0,
             disarmed: false,
         });
         drop(state);
@@ -48,48 +53,55 @@ impl Board {
         }
     }
 
+    /// Finds the faults that a passage triggers. `side` is none for those that act where
+    /// the stage is bound, else the boundary at which a call is interfered with.
     pub(super) fn trigger(
         &self,
         call: &Call,
-        stage: &StageName,
+        place: Place<'_>,
+        side: Option<Side>,
         message: Option<&MessageName>,
-    ) -> Vec<(FaultId, Effect)> {
+    ) -> Vec<Triggered> {
         let mut triggered = Vec::new();
         let mut doubts = Vec::new();
         {
-            let mut state = self.state();
-            let in_hand = state.in_hand(&call.author);
-            for armed in &mut state.faults {
-                if armed.disarmed || armed.fault.stage != *stage {
+            let mut now = self.state();
+            let in_hand = now.in_hand(&call.author);
+            let invocation = invocation(call);
+            for armed in &mut now.faults {
+                if armed.disarmed
+                    || armed.fault.effect.side() != side
+                    || !place.is(&armed.fault.point, call)
+                {
                     continue;
                 }
-                match (&armed.fault.message, message) {
-                    (Some(wanted), Some(seen)) if wanted != seen => continue,
-                    (Some(wanted), None) => {
-                        // What its author has in hand may rule the wanted message out.
-                        if in_hand.is_empty() || in_hand.contains(wanted) {
-                            doubts.push(format!(
-                                "{stage} passed at {} and it cannot be told whether it was {wanted}'s, \
-                                 which `{}` waits for; say under `messages.recognise.{}` where the id stands",
-                                call.id, armed.fault, call.dependency
-                            ));
-                        }
+                match whose(&armed.fault.whose, message, &in_hand) {
+                    Match::No => continue,
+                    Match::Doubt => {
+                        doubts.push(format!(
+                            "{place} passed at {} and it cannot be told whose it was, which \
+                             `{}` waits for; say under `messages.recognise.{}` where the id stands",
+                            call.id, armed.fault, call.dependency
+                        ));
                         continue;
                     }
-                    _ => {}
+                    Match::Yes => {}
                 }
-                armed.passages += 1;
-                if armed.fault.times.includes(armed.passages) {
-                    triggered.push((armed.id, armed.fault.effect.clone()));
+                if armed.acts_on(invocation, message) {
+                    triggered.push(Triggered {
+                        fault: armed.id,
+                        effect: armed.fault.effect.clone(),
+                        message: message.cloned(),
+                    });
                 }
             }
         }
         for reason in doubts {
             self.0.history.append(Event::Doubt { reason });
         }
-        for (fault, _) in &triggered {
+        for one in &triggered {
             self.0.history.append(Event::Triggered {
-                fault: *fault,
+                fault: one.fault,
                 call: Some(call.id),
                 message: message.cloned(),
             });
@@ -97,56 +109,150 @@ impl Board {
         triggered
     }
 
-    /// Carries the effects of triggered faults out. True: the call or its reply must
-    /// be dropped.
-    pub(super) async fn carry_out(&self, call: &Call, effects: Vec<(FaultId, Effect)>) -> bool {
+    /// Sends a signal on behalf of a fault, and holds the call as the signal demands.
+    /// True: the call or its reply must be dropped.
+    pub(super) async fn send_signal(&self, call: &Call, fault: FaultId, signal: Signal) -> bool {
         let Some(incarnation) = call.author.incarnation().cloned() else {
+            self.miss(fault, "it was no process that made the call".to_owned());
             return false;
         };
-        let mut drop_it = false;
-        for (fault, effect) in effects {
-            match effect {
-                Effect::Signal(signal) => {
-                    let actor = Arc::clone(self.0.actor.get().expect("set before any process"));
-                    let sending = actor.signal(incarnation.clone(), signal, Some(fault));
-                    let board = self.clone();
-                    // A task of its own: the dying client's end of connection makes the
-                    // tap drop the held future, and the kill must go on.
-                    let sent = tokio::spawn(async move {
-                        match sending.await {
-                            Ok(evidence) => board.land(fault, evidence),
-                            Err(reason) => {
-                                board.0.history.append(Event::Missed { fault, reason });
-                            }
-                        }
-                    });
-                    let _ = sent.await;
-                    match signal {
-                        Signal::SIGKILL => drop_it = true,
-                        Signal::SIGSTOP => {
-                            self.until(|| {
-                                let life = self.state().living.get(&incarnation).copied();
-                                (life != Some(Life::Stopped)).then_some(())
-                            })
-                            .await;
-                        }
-                        _ => {}
-                    }
-                }
+        let actor = Arc::clone(self.0.actor.get().expect("set before any process"));
+        let sending = actor.signal(incarnation.clone(), signal, Some(fault));
+        let board = self.clone();
+        // A task of its own: the dying client's end of connection makes the tap drop the
+        // held future, and the kill must go on.
+        let sent = tokio::spawn(async move {
+            match sending.await {
+                Ok(evidence) => board.land(fault, evidence),
+                Err(reason) => board.miss(fault, reason),
             }
+        });
+        let _ = sent.await;
+        if signal == Signal::SIGSTOP {
+            self.until(|| {
+                let life = self.state().living.get(&incarnation).copied();
+                (life != Some(Life::Stopped)).then_some(())
+            })
+            .await;
         }
-        drop_it
+        signal == Signal::SIGKILL
+    }
+
+    pub(super) fn miss(&self, fault: FaultId, reason: String) {
+        self.with_armed(fault, |armed| armed.missed += 1);
+        self.0.history.append(Event::Missed { fault, reason });
+    }
+
+    fn with_armed(&self, fault: FaultId, change: impl FnOnce(&mut Armed)) {
+        let mut state = self.state();
+        if let Some(armed) = state.faults.iter_mut().find(|armed| armed.id == fault) {
+            change(armed);
+        }
     }
 
     pub(super) fn land(&self, fault: FaultId, evidence: String) {
-        if let Some(armed) = self
-            .state()
-            .faults
-            .iter_mut()
-            .find(|armed| armed.id == fault)
-        {
-            armed.landed += 1;
-        }
+        self.with_armed(fault, |armed| armed.landed += 1);
         self.0.history.append(Event::Landed { fault, evidence });
+    }
+}
+
+/// A fault whose moment has come.
+pub(super) struct Triggered {
+    pub(super) fault: FaultId,
+    pub(super) effect: Effect,
+    pub(super) message: Option<MessageName>,
+}
+
+/// Where something was passed.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Stage(&'a StageName),
+    Submission,
+}
+
+impl Place<'_> {
+    fn is(self, point: &Point, call: &Call) -> bool {
+        let author = call.author.incarnation();
+        match (self, point) {
+            (Self::Stage(passed), Point::Stage { stage, instance }) => {
+                passed == stage
+                    && instance
+                        .is_none_or(|wanted| author.is_some_and(|author| author.instance == wanted))
+            }
+            (Self::Stage(_), Point::AnyStage { role }) => {
+                author.is_some_and(|author| author.role == *role)
+            }
+            (Self::Submission, Point::Submission) => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stage(stage) => write!(f, "{stage}"),
+            Self::Submission => write!(f, "the submission"),
+        }
+    }
+}
+
+enum Match {
+    Yes,
+    No,
+    Doubt,
+}
+
+fn whose(whose: &Whose, seen: Option<&MessageName>, in_hand: &BTreeSet<MessageName>) -> Match {
+    match (whose, seen) {
+        (Whose::Any, _) | (Whose::Each, Some(_)) => Match::Yes,
+        (Whose::Each, None) => Match::Doubt,
+        (Whose::These(wanted), Some(seen)) => {
+            if wanted.contains(seen) {
+                Match::Yes
+            } else {
+                Match::No
+            }
+        }
+        // What its author has in hand may rule the wanted messages out.
+        (Whose::These(wanted), None) => {
+            if in_hand.is_empty() || wanted.iter().any(|wanted| in_hand.contains(wanted)) {
+                Match::Doubt
+            } else {
+                Match::No
+            }
+        }
+    }
+}
+
+/// What all wire attempts of one call have in common.
+fn invocation(call: &Call) -> Option<&str> {
+    match &call.request {
+        Request::Sqs(request) => request.invocation.as_deref(),
+        _ => None,
+    }
+}
+
+impl Armed {
+    /// Counts a matching passage; says whether the fault acts on it.
+    fn acts_on(&mut self, invocation: Option<&str>, message: Option<&MessageName>) -> bool {
+        let key = invocation.map(|invocation| (invocation.to_owned(), message.cloned()));
+        if let Some(known) = key.as_ref().and_then(|key| self.invocations.get(key)) {
+            let acts = *known;
+            self.triggered += u32::from(acts);
+            return acts;
+        }
+        let counted_for = match self.fault.whose {
+            Whose::Any => None,
+            Whose::Each | Whose::These(_) => message.cloned(),
+        };
+        let passages = self.passages.entry(counted_for).or_default();
+        *passages += 1;
+        let acts = self.fault.times.includes(*passages);
+        self.triggered += u32::from(acts);
+        if let Some(key) = key {
+            self.invocations.insert(key, acts);
+        }
+        acts
     }
 }

@@ -40,6 +40,7 @@ impl Board {
                 let mut ids = ids;
                 ids.push(message_id.clone());
                 let message = state.aliases.messages(&ids).into_iter().next();
+                let message = message.or_else(|| state.take_foreign(&body));
                 if let Some(message) = &message {
                     state.aliases.learn(&message_id, message);
                     state.aliases.learn(&receipt, message);

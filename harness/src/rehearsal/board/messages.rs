@@ -2,7 +2,7 @@
 
 use super::Board;
 use crate::history::Event;
-use crate::ids::{Author, DependencyName, MessageName, RoleName};
+use crate::ids::{Author, CallId, DependencyName, MessageName, RoleName};
 
 impl Board {
     pub(in crate::rehearsal) fn declare(
@@ -15,9 +15,48 @@ impl Board {
         for id in ids {
             state.aliases.learn(id, message);
         }
+        state.declared += 1;
         if let Some(role) = kills {
             state.announced.insert(message.clone(), role);
         }
+    }
+
+    /// The harness is about to put a message on a queue.
+    pub(in crate::rehearsal) fn putting(&self, message: &MessageName, body: &str) {
+        let mut state = self.state();
+        state.aliases.learn(message.as_str(), message);
+        state.foreign.push((body.to_owned(), message.clone()));
+        drop(state);
+        let content = self.0.history.blob(body.as_bytes());
+        self.0.history.append(Event::Declared {
+            message: message.clone(),
+            kind: "foreign".to_owned(),
+            kills: None,
+            content,
+        });
+    }
+
+    /// The queue took it.
+    pub(in crate::rehearsal) fn put(&self, message: &MessageName, queue: &str, message_id: &str) {
+        let call = {
+            let mut state = self.state();
+            state.aliases.learn(message_id, message);
+            state.foreign.retain(|(_, waiting)| waiting != message);
+            state.calls += 1;
+            CallId(state.calls)
+        };
+        self.0.history.append(Event::Alias {
+            id: message_id.to_owned(),
+            message: message.clone(),
+        });
+        let seq = self.0.history.append(Event::Sent {
+            call,
+            queue: queue.to_owned(),
+            message_id: message_id.to_owned(),
+            message: Some(message.clone()),
+        });
+        self.state().effects.insert(Author::Client, seq);
+        self.0.history.nudge();
     }
 
     pub(in crate::rehearsal) fn submitting(&self, message: &MessageName) {

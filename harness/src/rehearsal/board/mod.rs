@@ -10,6 +10,7 @@
 
 mod boundary;
 mod faults;
+mod interference;
 mod learning;
 mod lives;
 mod messages;
@@ -17,6 +18,7 @@ mod passages;
 mod quiet;
 mod record;
 mod state;
+mod strangers;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

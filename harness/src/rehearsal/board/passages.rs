@@ -3,24 +3,33 @@
 use std::collections::BTreeSet;
 
 use super::Board;
+use super::faults::{Place, Triggered};
 use crate::checkpoint::Announcement;
-use crate::fault::Effect;
 use crate::history::Event;
-use crate::ids::{FaultId, MessageName};
+use crate::ids::{MessageName, StageName};
 use crate::stage::{self, Passage, Subject};
 use crate::tap::{Call, HttpRequest};
 
+/// A value captured under this name is the job's id: known before any client learns it,
+/// and where no client ever does.
+const JOB: &str = "job";
+
 impl Board {
     /// The messages of a passage. Ids that mean nothing yet are waited for while a
-    /// submission is under way: its answer may be on its way.
+    /// submission is under way: its answer may be on its way, unless it waits for this
+    /// very call.
     pub(super) async fn attribute(&self, call: &Call, subject: &Subject) -> BTreeSet<MessageName> {
+        let may_wait = self.may_await_submissions(&call.author);
         let found = self
             .until(|| {
                 let state = self.state();
                 let messages = state.aliases.of_subject(subject);
-                let nothing_to_find = subject.ids.is_empty() && subject.inherited.is_empty();
-                (!messages.is_empty() || nothing_to_find || state.submitting.is_empty())
-                    .then_some(messages)
+                let something_to_find = !(subject.ids.is_empty() && subject.inherited.is_empty());
+                let waits = may_wait
+                    && messages.is_empty()
+                    && something_to_find
+                    && !state.submitting.is_empty();
+                (!waits).then_some(messages)
             })
             .await;
         if found.is_empty() {
@@ -33,34 +42,12 @@ impl Board {
         }
     }
 
-    /// Records the passages of a call and finds the faults that they trigger.
-    pub(super) async fn pass(&self, call: &Call, passages: Vec<Passage>) -> Vec<(FaultId, Effect)> {
-        let Some(incarnation) = call.author.incarnation().cloned() else {
-            return Vec::new();
-        };
+    /// Records the passages of a call; finds the faults that act where they are bound.
+    pub(super) async fn pass(&self, call: &Call, passages: Vec<Passage>) -> Vec<Triggered> {
         let mut triggered = Vec::new();
-        for passage in passages {
-            for subject in &passage.subjects {
-                let messages = self.attribute(call, subject).await;
-                let passed: Vec<Option<MessageName>> = if messages.is_empty() {
-                    vec![None]
-                } else {
-                    messages.into_iter().map(Some).collect()
-                };
-                for message in passed {
-                    let seq = self.0.history.append(Event::Stage {
-                        stage: passage.stage.clone(),
-                        incarnation: incarnation.clone(),
-                        call: call.id,
-                        message: message.clone(),
-                        captured: subject.captured.clone(),
-                    });
-                    if message.is_some() {
-                        self.state().effects.insert(call.author.clone(), seq);
-                    }
-                    triggered.extend(self.trigger(call, &passage.stage, message.as_ref()));
-                }
-            }
+        for (passage, message) in self.note_passages(call, passages).await {
+            let place = Place::Stage(&passage);
+            triggered.extend(self.trigger(call, place, None, message.as_ref()));
         }
         triggered
     }
@@ -89,28 +76,56 @@ impl Board {
         }]
     }
 
-    pub(super) async fn note_passages(&self, call: &Call, passages: Vec<Passage>) {
+    /// Records the passages of a call, one for each message.
+    pub(super) async fn note_passages(
+        &self,
+        call: &Call,
+        passages: Vec<Passage>,
+    ) -> Vec<(StageName, Option<MessageName>)> {
         let Some(incarnation) = call.author.incarnation().cloned() else {
-            return;
+            return Vec::new();
         };
+        let mut noted = Vec::new();
         for passage in passages {
             for subject in &passage.subjects {
-                let messages = self.attribute(call, subject).await;
-                let passed: Vec<Option<MessageName>> = if messages.is_empty() {
-                    vec![None]
-                } else {
-                    messages.into_iter().map(Some).collect()
-                };
-                for message in passed {
-                    self.0.history.append(Event::Stage {
+                for message in self.passing(call, subject).await {
+                    if let (Some(job), Some(message)) = (subject.captured.get(JOB), &message) {
+                        self.learn_alias(job, message);
+                    }
+                    let seq = self.0.history.append(Event::Stage {
                         stage: passage.stage.clone(),
                         incarnation: incarnation.clone(),
                         call: call.id,
-                        message,
+                        message: message.clone(),
                         captured: subject.captured.clone(),
                     });
+                    if message.is_some() {
+                        self.state().effects.insert(call.author.clone(), seq);
+                    }
+                    noted.push((passage.stage.clone(), message));
                 }
             }
+        }
+        noted
+    }
+
+    /// Whose passage it is: one for each message, or one of nobody.
+    pub(super) async fn passing(&self, call: &Call, subject: &Subject) -> Vec<Option<MessageName>> {
+        let messages = self.attribute(call, subject).await;
+        if messages.is_empty() {
+            vec![None]
+        } else {
+            messages.into_iter().map(Some).collect()
+        }
+    }
+
+    /// From now on this id means that message, whoever was told.
+    fn learn_alias(&self, id: &str, message: &MessageName) {
+        if self.state().aliases.learn(id, message) {
+            self.0.history.append(Event::Alias {
+                id: id.to_owned(),
+                message: message.clone(),
+            });
         }
     }
 }

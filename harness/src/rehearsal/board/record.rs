@@ -135,6 +135,17 @@ impl Board {
         orphans
     }
     pub(super) fn inject(&self, call: &Call, side: Side, what: &str, fault: Option<FaultId>) {
+        self.note_injection(call, side, what, fault);
+    }
+
+    /// What was done to a call that goes on.
+    pub(super) fn note_injection(
+        &self,
+        call: &Call,
+        side: Side,
+        what: &str,
+        fault: Option<FaultId>,
+    ) {
         let what = what.to_owned();
         self.0.history.append(Event::Injected {
             call: call.id,

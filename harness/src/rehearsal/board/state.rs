@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::aliases::Aliases;
 use super::super::deliveries::Deliveries;
-use crate::fault::Fault;
+use crate::fault::{Fault, Times};
 use crate::ids::{Author, CallId, ConnectionId, FaultId, Incarnation, MessageName, RoleName};
 
 #[derive(Default)]
@@ -27,13 +27,25 @@ pub(super) struct State {
     pub(super) effects: BTreeMap<Author, u64>,
     pub(super) announced: BTreeMap<MessageName, RoleName>,
     pub(super) bodies: BTreeMap<MessageName, String>,
+    pub(super) declared: usize,
+    /// How often held processes of a role were let go.
+    pub(super) let_go: BTreeMap<RoleName, u64>,
+    /// Entries that were taken out of a batch, with the code that they fail with.
+    pub(super) refused_entries: BTreeMap<CallId, Vec<(String, String)>>,
+    /// Messages that the harness itself puts on a queue, by what they hold.
+    pub(super) foreign: Vec<(String, MessageName)>,
 }
 
 pub(super) struct Armed {
     pub(super) id: FaultId,
     pub(super) fault: Fault,
-    pub(super) passages: u32,
+    /// Matching passages: of each message for itself, where the fault counts so.
+    pub(super) passages: BTreeMap<Option<MessageName>, u32>,
+    /// What was decided for the first wire attempt of a call holds for all of them.
+    pub(super) invocations: BTreeMap<(String, Option<MessageName>), bool>,
+    pub(super) triggered: u32,
     pub(super) landed: u32,
+    pub(super) missed: u32,
     pub(super) disarmed: bool,
 }
 
@@ -66,7 +78,14 @@ pub(super) struct Receive {
 impl Armed {
     /// Whether quiet must wait for it: it was to land so often and may still do so.
     pub(super) fn is_pending(&self) -> bool {
-        !self.disarmed && !self.fault.times.is_over(self.passages) && self.landed < self.passages
+        let at_work = self.landed + self.missed < self.triggered;
+        // One that acts on a later passage waits for it once the first was seen.
+        let waits = matches!(self.fault.times, Times::Nth(_) | Times::Among(_))
+            && self
+                .passages
+                .values()
+                .any(|passages| !self.fault.times.is_over(*passages));
+        !self.disarmed && (at_work || waits)
     }
 }
 
@@ -80,6 +99,13 @@ impl State {
             .into_iter()
             .filter_map(|delivery| delivery.message.clone())
             .collect()
+    }
+
+    /// The message that the harness puts on a queue with this body, delivered for the
+    /// first time: its MessageId may not be known yet.
+    pub(super) fn take_foreign(&mut self, body: &str) -> Option<MessageName> {
+        let position = self.foreign.iter().position(|(known, _)| known == body)?;
+        Some(self.foreign.remove(position).1)
     }
 
     /// The one message that an author has in hand, if it is one.

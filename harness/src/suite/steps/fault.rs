@@ -1,85 +1,137 @@
-//! Faults: signals at stages.
+//! Faults at stages: signals to the process, and interference with the very call that
+//! the stage is bound to.
 
 use nix::sys::signal::Signal;
 
-use crate::fault::{Effect, Fault, Times};
+use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
-use crate::ids::MessageName;
+use crate::ids::{DependencyName, StageName};
+use crate::manifest::{Binding, DependencyProtocol, Manifest};
 use crate::suite::Scene;
 
 const GROUP: &str = "faults";
 
+/// What stands after the effect in every phrase about a stage.
+const WHERE: &str = "at {stage} of {whose} {times}";
+
 pub(super) fn pack() -> Vec<Step<Scene>> {
-    let mut pack = Vec::new();
-    for (ending, example, doc) in [
-        (
-            " every time",
-            " every time",
-            "each time it passes the stage with that message",
+    let mut pack = vec![
+        phrase(
+            "is killed",
+            "Given the worker is killed at processing of M3 every time",
+            "SIGKILL hits the process that passes the stage with the message. It is started again.",
+            0,
+            |_| Ok(Effect::Signal(Signal::SIGKILL)),
         ),
-        (
-            " the first time",
-            " the first time",
-            "the first time it passes the stage with that message",
+        phrase(
+            "gets {signal}",
+            "Given the worker gets SIGTERM at processing of M3 once",
+            "The process that passes the stage gets a signal there. After SIGSTOP it stands until it continues.",
+            1,
+            |arguments| Ok(Effect::Signal(arguments.signal(1))),
         ),
-        (
-            " the first {int} times",
-            " the first 2 times",
-            "the first so many times",
+        phrase(
+            "is held",
+            "Given the worker is held at processing of M1 once",
+            "The process waits at the stage until a step lets it go on.",
+            0,
+            |_| Ok(Effect::Hold(None)),
         ),
-        (
-            " on time {int}",
-            " on time 2",
-            "on that passage alone, counted from 1",
+        phrase(
+            "loses its request",
+            "Given the worker loses its request at deleted of M1 the first 3 times",
+            "The call that the stage is bound to never reaches its dependency; the process loses the connection.",
+            0,
+            |_| Ok(Effect::LoseRequest),
         ),
-    ] {
-        pack.push(
-            Step::given(format!(
-                "the {{process}} is killed at {{stage}} of {{message}}{ending}"
-            ))
+        phrase(
+            "loses the reply",
+            "Given the worker loses the reply at committed of M1 once",
+            "The call that the stage is bound to takes effect; the process loses the connection and never learns of it.",
+            0,
+            |_| Ok(Effect::LoseReply),
+        ),
+        phrase(
+            "is refused with {word}",
+            "Given the worker is refused with InternalError at deleted of any message every time",
+            "The call never reaches its dependency; the process gets an error: a status code, an error of SQS by name, or an SQLSTATE.",
+            1,
+            |arguments| Ok(Effect::Answer(arguments.text(1).to_owned())),
+        ),
+        phrase(
+            "is delayed by {duration}",
+            "Given the api is delayed by 2s at submitted of M1 once",
+            "The call that the stage is bound to reaches its dependency so much later.",
+            1,
+            |arguments| Ok(Effect::Delay(arguments.duration(1))),
+        ),
+        phrase(
+            "is heard twice",
+            "Given the publisher is heard twice at accepted of each message once",
+            "The network repeats the call: its dependency gets it twice. Not for databases.",
+            0,
+            |_| Ok(Effect::Duplicate),
+        ),
+        phrase(
+            "finds its entry refused with {word}",
+            "Given the publisher finds its entry refused with InternalError at accepted of M3 once",
+            "One entry of a batch never reaches the queue and is reported as failed; the others are taken.",
+            1,
+            |arguments| Ok(Effect::RefuseEntry(arguments.text(1).to_owned())),
+        ),
+    ];
+    pack.extend([
+        Step::given("the {process} is held at {stage} of {message} until {message} has passed {stage}")
             .also(StepKind::When)
-            .doc(format!(
-                "SIGKILL hits the process at the stage: {doc}. It is started again."
-            ))
-            .example(format!(
-                "Given the worker is killed at processing of M3{example}"
-            ))
+            .doc("A barrier: the process waits at the stage until another message (or the same, by another process) got that far.")
+            .example("Given the worker-1 is held at processing of M1 until M2 has passed committed")
             .group(GROUP)
-            .run(move |scene: &mut Scene, arguments, _, _| {
+            .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let message = arguments.message(2);
-                    let times = times_of(ending, &arguments, 3)?;
-                    arm(scene, &arguments, 0, Signal::SIGKILL, Some(message), times)
+                    let until = Until {
+                        message: arguments.message(3),
+                        stage: arguments.stage(4),
+                    };
+                    scene.check_declared(std::slice::from_ref(&until.message))?;
+                    let held = Effect::Hold(Some(until));
+                    let point = point(scene, &arguments, 1)?;
+                    arm(scene, held, point, Whose::These(vec![arguments.message(2)]), Times::First(1))
                 })
             }),
-        );
-        pack.push(
-            Step::given(format!(
-                "the {{process}} gets {{signal}} at {{stage}} of {{message}}{ending}"
-            ))
+        Step::given("the visibility of {whose} ends at {stage} {times}")
             .also(StepKind::When)
-            .doc(format!("The process gets a signal at the stage: {doc}."))
-            .example(format!(
-                "Given the worker gets SIGTERM at processing of M3{example}"
-            ))
+            .doc("The queue hands the message out again although its receiver has it in hand, as standard queues may.")
+            .example("Given the visibility of M1 ends at processing once")
             .group(GROUP)
-            .run(move |scene: &mut Scene, arguments, _, _| {
+            .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let message = arguments.message(3);
-                    let times = times_of(ending, &arguments, 4)?;
-                    arm(
-                        scene,
-                        &arguments,
-                        1,
-                        arguments.signal(1),
-                        Some(message),
-                        times,
-                    )
+                    let point = Point::stage(arguments.stage(1));
+                    arm(scene, Effect::Reappear, point, arguments.whose(0), arguments.times(2))
                 })
             }),
-        );
-    }
-    pack.push(
+        Step::given("the {process} is killed at {int} of its first {int} stages")
+            .doc("SIGKILL hits the process at so many passages of any of its stages, chosen by the scenario's seed.")
+            .example("Given the publisher is killed at 10 of its first 100 stages")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (count, among) = (arguments.count(1)?, arguments.count(2)?);
+                    let numbers = scene.choose(count, among)?;
+                    let role = arguments.process(0).role;
+                    let killed = Effect::Signal(Signal::SIGKILL);
+                    arm(scene, killed, Point::AnyStage { role }, Whose::Any, Times::Among(numbers))
+                })
+            }),
+        Step::when("the held {process} goes on")
+            .doc("Lets every process of the role that is held at a stage go on.")
+            .example("When the held worker goes on")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    scene.running().await?.let_go(&arguments.process(0).role);
+                    Ok(())
+                })
+            }),
         Step::when("all faults are over")
             .doc("Takes back every fault that was armed.")
             .example("When all faults are over")
@@ -90,54 +142,124 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     Ok(())
                 })
             }),
-    );
+    ]);
     pack
 }
 
-fn times_of(ending: &str, arguments: &Arguments, position: usize) -> Result<Times, StepError> {
-    let count = || -> Result<u32, StepError> {
-        match u32::try_from(arguments.count(position)?) {
-            Ok(count) if count > 0 => Ok(count),
-            _ => Err(StepError::invalid(
-                "a fault acts at least once; write 1 or more",
-            )),
-        }
-    };
-    Ok(match ending {
-        " every time" => Times::Every,
-        " the first time" => Times::First(1),
-        " the first {int} times" => Times::First(count()?),
-        _ => Times::Nth(count()?),
-    })
+/// A phrase about a process at a stage; `own` is how many values its effect takes.
+fn phrase(
+    effect: &str,
+    example: &str,
+    doc: &str,
+    own: usize,
+    make: fn(&Arguments) -> Result<Effect, StepError>,
+) -> Step<Scene> {
+    Step::given(format!("the {{process}} {effect} {WHERE}"))
+        .also(StepKind::When)
+        .doc(doc)
+        .example(example)
+        .group(GROUP)
+        .run(move |scene: &mut Scene, arguments, _, _| {
+            Box::pin(async move {
+                let effect = make(&arguments)?;
+                let point = point(scene, &arguments, 1 + own)?;
+                let (whose, times) = (arguments.whose(2 + own), arguments.times(3 + own));
+                arm(scene, effect, point, whose, times)
+            })
+        })
 }
 
-/// `shift` is the number of values between process and stage.
-fn arm(
-    scene: &mut Scene,
-    arguments: &Arguments,
-    shift: usize,
-    signal: Signal,
-    message: Option<MessageName>,
-    times: Times,
-) -> Result<(), StepError> {
-    let (process, stage) = (arguments.process(0), arguments.stage(1 + shift));
-    let owner = &scene.manifest().stages[&stage].role;
-    if *owner != process.role {
+/// The stage at this position, passed by the process that the phrase begins with.
+fn point(scene: &Scene, arguments: &Arguments, position: usize) -> Result<Point, StepError> {
+    let (process, stage) = (arguments.process(0), arguments.stage(position));
+    let owners = &scene.manifest().stages[&stage].roles;
+    if !owners.contains(&process.role) {
+        let owners: Vec<&str> = owners.iter().map(|owner| owner.as_str()).collect();
         return Err(StepError::invalid(format!(
-            "`{stage}` is a stage of the {owner}, not of the {}",
+            "`{stage}` is a stage of the {}, not of the {}",
+            owners.join(" and the "),
             process.role
         )));
     }
-    if process.instance.is_some() {
-        return Err(StepError::invalid(format!(
-            "a fault at a stage hits whichever {owner} passes it"
-        ))
-        .with_help(format!("write `the {owner}`")));
+    Ok(Point::Stage {
+        stage,
+        instance: process.instance,
+    })
+}
+
+fn arm(
+    scene: &mut Scene,
+    effect: Effect,
+    point: Point,
+    whose: Whose,
+    times: Times,
+) -> Result<(), StepError> {
+    if let Point::Stage { stage, .. } = &point {
+        check_effect(scene.manifest(), stage, &effect)?;
     }
     scene.arm(Fault {
-        effect: Effect::Signal(signal),
-        stage,
-        message,
+        effect,
+        point,
+        whose,
         times,
     })
+}
+
+/// What can be done to a call depends on what it is.
+fn check_effect(manifest: &Manifest, stage: &StageName, effect: &Effect) -> Result<(), StepError> {
+    if effect.side().is_none() {
+        return Ok(());
+    }
+    let Binding::Boundary { dependency, .. } = &manifest.stages[stage].binding else {
+        return Err(StepError::invalid(format!(
+            "`{stage}` is announced by the process; there is no call that could be interfered with"
+        )));
+    };
+    check_call(manifest, dependency, effect)
+}
+
+fn check_call(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    effect: &Effect,
+) -> Result<(), StepError> {
+    let protocol = manifest.protocol_of(dependency);
+    match (effect, protocol) {
+        (Effect::Duplicate, DependencyProtocol::Postgres) => {
+            Err(StepError::invalid("a database connection repeats no call"))
+        }
+        (Effect::RefuseEntry(_), DependencyProtocol::Postgres | DependencyProtocol::Http) => {
+            Err(StepError::invalid("only calls to a queue have entries"))
+        }
+        (Effect::Answer(code) | Effect::RefuseEntry(code), _) => check_code(protocol, code),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a dependency of this protocol knows such an error.
+pub(super) fn check_code(protocol: DependencyProtocol, code: &str) -> Result<(), StepError> {
+    let (fits, what) = match protocol {
+        DependencyProtocol::Postgres => (
+            is_sqlstate(code),
+            "no SQLSTATE; write five characters, such as 40001",
+        ),
+        DependencyProtocol::Http => (is_status(code), "no status code; write 200 to 599"),
+        DependencyProtocol::Sqs => (
+            code.starts_with(|first: char| first.is_ascii_alphabetic()),
+            "no error of SQS; write its name, such as InternalError",
+        ),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(StepError::invalid(format!("`{code}` is {what}")))
+}
+
+fn is_sqlstate(code: &str) -> bool {
+    code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn is_status(code: &str) -> bool {
+    code.parse::<u16>()
+        .is_ok_and(|status| (200..600).contains(&status))
 }

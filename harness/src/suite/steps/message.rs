@@ -23,6 +23,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::given("{messages} carry/carries a {kind} content")
+            .alias("{messages} carry/carries an {kind} content")
             .alias("{messages} is/are {kind}")
             .doc("Says what messages carry, by a kind of the manifest.")
             .example("Given M3 is poison")
@@ -67,7 +68,7 @@ async fn submit(scene: &mut Scene, messages: &[MessageName]) -> Result<(), StepE
         let rehearsal = scene.running().await?;
         match rehearsal.submit(message).await.map_err(StepError::broken)? {
             Submission::Accepted { .. } => {}
-            Submission::Refused { reason } => {
+            Submission::Refused { reason, .. } => {
                 return Err(StepError::failed(format!(
                     "{message} was not accepted: {reason}"
                 )));

@@ -1,7 +1,13 @@
 //! The phrases that features may use. A step translates; what it does lives in
 //! [`crate::rehearsal`].
 
+mod barrier;
+mod client;
 mod fault;
+mod figure;
+mod foreign;
+mod instance;
+mod log;
 mod message;
 mod operator;
 mod process;
@@ -25,7 +31,12 @@ pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
         setting::pack(),
         message::pack(),
         fault::pack(),
+        client::pack(),
+        foreign::pack(),
         process::pack(),
+        instance::pack(),
+        barrier::pack(),
+        log::pack(),
         total::pack(),
         operator::pack(),
     ]

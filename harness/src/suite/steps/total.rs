@@ -1,6 +1,7 @@
 //! Totals and figures of single messages. All are judged from one snapshot, taken once
 //! when everything is quiet.
 
+use super::figure::Figure;
 use super::process::differ;
 use crate::gherkin::{Row, Step, StepError, StepKind, Table};
 use crate::history::Event;
@@ -19,7 +20,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .group(GROUP)
             .run(|scene: &mut Scene, _, _, _| Box::pin(async move { scene.snapshot().await.map(drop) })),
         Step::then("the totals are")
-            .doc("Compares totals; a label stands in parentheses: `quarantined (attempt limit)`.")
+            .doc("Compares totals; a label stands in parentheses: `quarantined (attempt limit)`. Totals may be added: `completed + quarantined`; a figure may be a range: `10 to 20`, `at most 20`, `at least 10`.")
             .example("Then the totals are")
             .group(GROUP)
             .run(|scene: &mut Scene, _, table, _| {
@@ -29,13 +30,16 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     let snapshot = scene.snapshot().await?;
                     let mut rows = Vec::new();
                     for (name, value) in expected {
-                        let (total, label) = split_label(&name);
-                        if !known.iter().any(|known| known == total) {
-                            return Err(StepError::invalid(format!("there is no total `{total}`"))
-                                .with_help(format!("the totals are {}", known.join(", "))));
+                        let mut seen = 0;
+                        for name in name.split(" + ") {
+                            let (total, label) = split_label(name);
+                            if !known.iter().any(|known| known == total) {
+                                return Err(StepError::invalid(format!("there is no total `{total}`"))
+                                    .with_help(format!("the totals are {}", known.join(", "))));
+                            }
+                            seen += snapshot.total(total, label);
                         }
-                        let seen = snapshot.total(total, label);
-                        rows.push(Row::new(&name, value, seen));
+                        rows.push(value.row(&name, seen));
                     }
                     if rows.iter().all(Row::agrees) {
                         return Ok(());
@@ -119,7 +123,7 @@ impl Scene {
     }
 }
 
-fn expected_totals(table: Option<Table>) -> Result<Vec<(String, i64)>, StepError> {
+fn expected_totals(table: Option<Table>) -> Result<Vec<(String, Figure)>, StepError> {
     let missing = || {
         StepError::invalid("this step needs a table of totals and figures")
             .with_help("write below it: | completed | 4 |")
@@ -130,7 +134,9 @@ fn expected_totals(table: Option<Table>) -> Result<Vec<(String, i64)>, StepError
         .into_iter()
         .map(|(name, value)| {
             let value = value.parse().map_err(|_| {
-                StepError::invalid(format!("`{value}` is no whole number (total `{name}`)"))
+                StepError::invalid(format!(
+                    "`{value}` is neither a whole number nor a range (total `{name}`)"
+                ))
             })?;
             Ok((name.to_owned(), value))
         })

@@ -129,12 +129,23 @@ impl<D: Dialect> Exchanges<D> {
         client: &mut Client,
         upstream: &mut Upstream,
     ) -> ControlFlow<Ending> {
+        let altered;
+        let mut request = request;
+        let mut twice = false;
         match client.hold(self.director().before(Arc::clone(&call))).await {
             None => {
                 self.director().abandoned(&call, Side::Before);
                 return Break(Ending::left());
             }
             Some(Before::Forward) => {}
+            Some(Before::ForwardTwice) => twice = true,
+            Some(Before::ForwardInstead(body)) => {
+                altered = RequestMessage {
+                    body,
+                    ..request.clone()
+                };
+                request = &altered;
+            }
             Some(Before::Discard(how)) => return Break(Ending::discarded(how)),
             Some(Before::Answer(reply)) => {
                 return match self.dialect.answer(&reply) {
@@ -145,6 +156,16 @@ impl<D: Dialect> Exchanges<D> {
         }
 
         let body = request.body.clone();
+        if twice {
+            let first = upstream
+                .forward(self.gate(), client, request.head(), body.clone())
+                .await;
+            if first.extent == Extent::Whole {
+                let to_head = request.method == "HEAD";
+                let reply = upstream.reply(None, to_head, || {}).await;
+                self.undelivered(&call, reply).await;
+            }
+        }
         let forwarded = upstream
             .forward(self.gate(), client, request.head(), body)
             .await;

@@ -150,7 +150,7 @@ impl Connection {
         });
         if let Some(call) = &call {
             match self.held_before(call).await? {
-                Before::Forward => {}
+                Before::Forward | Before::ForwardTwice | Before::ForwardInstead(_) => {}
                 Before::Discard(discard) => return Err(Ending::Discarded(discard)),
                 Before::Answer(Reply::Postgres(reply)) => {
                     self.session.names.undo_from(0);

@@ -21,7 +21,7 @@
 //! held back whole. Two things pass earlier: rows beyond 8 MiB, of which the last part
 //! with the last command tag is still held, and the invitation to send the rows of a
 //! COPY, with those rows. The extent reported for a COPY is that of its statement.
-//! Notifications, notices and parameter changes pass at once between round trips.
+//! Messages of `NOTIFY`, notices and parameter changes pass at once between round trips.
 //!
 //! **What is durable.** What the transaction executed, once a round trip ends it without
 //! an error: `ReadyForQuery` says that none is open, or COMMIT itself completed, which the

@@ -141,6 +141,8 @@ fn rows_written(tag: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use TransactionStatus::{Failed, Idle, Open};
+
     use super::*;
 
     fn executed(sql: &str) -> Executed {
@@ -209,7 +211,6 @@ mod tests {
             let kinds: Vec<_> = statements.iter().map(|sql| Kind::of(sql)).collect();
             transaction.commits(kinds.iter(), ends)
         };
-        use TransactionStatus::{Failed, Idle, Open};
         assert!(commits(Idle, &["insert"], true));
         assert!(!commits(Idle, &["insert"], false));
         assert!(!commits(Idle, &["begin", "insert"], true));

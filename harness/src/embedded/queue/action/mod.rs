@@ -117,7 +117,7 @@ fn queue_in<'a>(shared: &Shared, url: Option<&'a String>) -> Result<&'a str, Ref
     }
 }
 
-/// A whole number within its documented range.
+/// A whole number within the range that AWS states.
 fn within(
     name: &str,
     value: Option<i64>,
@@ -144,7 +144,7 @@ fn within(
 }
 
 /// One page of names, and the token of the next. Without a page size there is
-/// no next page, as SQS documents it.
+/// no next page, as SQS does it.
 fn page<'a>(
     names: impl Iterator<Item = &'a str>,
     size: Option<u32>,

@@ -427,7 +427,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     ))
 }
 
-/// The documented limits of tags.
+/// The limits of tags that AWS states.
 pub(crate) fn check_tags(tags: &BTreeMap<String, String>) -> Result<(), Refusal> {
     let refuse = |reason: &str| Err(Refusal::new(Code::InvalidParameterValue, reason));
     if tags.len() > 50 {

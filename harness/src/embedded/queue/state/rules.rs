@@ -1,4 +1,4 @@
-//! The documented rules, one test each, in moments instead of waiting.
+//! The rules that AWS states, one test each, in moments instead of waiting.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

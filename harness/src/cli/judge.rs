@@ -1,0 +1,87 @@
+//! `rehearse judge`: what a history proves, by itself. Executes nothing.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Halt, ManifestArgument, Surroundings};
+use crate::gherkin::Exit;
+use crate::history::{self, Entry, Event};
+use crate::judge::{self, Evidence, Judgement, Verdict};
+use crate::manifest::Manifest;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct JudgeArguments {
+    /// The `history.jsonl` of a scenario
+    #[arg(value_name = "HISTORY")]
+    history: PathBuf,
+    #[command(flatten)]
+    manifest: ManifestArgument,
+}
+
+pub(super) fn judge(
+    arguments: &JudgeArguments,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
+    let manifest =
+        Manifest::load(&arguments.manifest.manifest).map_err(|error| Halt::invalid(error))?;
+    let entries = history::read(&arguments.history)
+        .map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    let judgement = judge::judge(Evidence {
+        manifest: &manifest,
+        entries: &entries,
+    });
+    surroundings
+        .out
+        .write_all(told(&entries, &judgement).as_bytes())
+        .map_err(|error| Halt::output(&error))?;
+    Ok(match judgement.verdict {
+        Verdict::Passed => Exit::Passed,
+        Verdict::Failed => Exit::Failed,
+        Verdict::Error => Exit::Broken,
+        Verdict::Unproven => Exit::Unproven,
+    })
+}
+
+fn told(entries: &[Entry], judgement: &Judgement) -> String {
+    let mut text = String::new();
+    if let Some(Event::Began {
+        scenario,
+        place,
+        run,
+        ..
+    }) = entries.first().map(|entry| &entry.event)
+    {
+        let count = entries.len();
+        let _ = writeln!(text, "{scenario} ({place}), run {run}, {count} entries");
+    }
+    for violation in &judgement.violations {
+        let places: Vec<String> = violation.evidence.iter().map(ToString::to_string).collect();
+        let _ = writeln!(
+            text,
+            "  broken: {}: {} (entries {})",
+            violation.invariant,
+            violation.text,
+            places.join(", ")
+        );
+    }
+    for error in &judgement.errors {
+        let _ = writeln!(text, "  error: {error}");
+    }
+    for reason in &judgement.unproven {
+        let _ = writeln!(text, "  unproven: {reason}");
+    }
+    let verdict = match judgement.verdict {
+        Verdict::Passed => "passed: the history breaks no rule",
+        Verdict::Failed => "failed: the system broke a promise",
+        Verdict::Error => "error: the harness or its environment failed, or could not tell",
+        Verdict::Unproven => "unproven: a fault never landed, or no call was witnessed",
+    };
+    let _ = writeln!(text, "{verdict}");
+    let _ = writeln!(
+        text,
+        "(the figures that the scenario's own steps expect are not part of this)"
+    );
+    text
+}

@@ -1,0 +1,80 @@
+//! What a fault does.
+
+use std::fmt;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::ids::{MessageName, StageName};
+use crate::tap::Side;
+
+/// What a fault does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The process that passes the stage gets a signal. For KILL the call is held
+    /// until the process is seen dead and dropped then; for STOP until it continues;
+    /// otherwise the signal is delivered first and the call goes on.
+    Signal(Signal),
+    /// The process waits at the stage until this came true, or until it is let go.
+    Hold(Option<Until>),
+    /// The queue hands the message out again although its receiver still has it: the
+    /// receipt's visibility ends now.
+    Reappear,
+    /// The dependency never gets the call; its caller loses the connection.
+    LoseRequest,
+    /// The call takes effect; its caller loses the connection before the reply.
+    LoseReply,
+    /// The dependency never gets the call; its caller gets an error with this code: a
+    /// status code over HTTP, an error's name from SQS, an SQLSTATE from PostgreSQL.
+    Answer(String),
+    /// The call waits so long before it reaches the dependency.
+    Delay(Duration),
+    /// The dependency gets the call twice; its caller gets the second reply.
+    Duplicate,
+    /// One entry of a batch never reaches the queue, and is reported as failed with
+    /// this code; the others take effect.
+    RefuseEntry(String),
+}
+
+/// What a held process waits for: a message passed a stage, after the hold began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Until {
+    /// The message.
+    pub message: MessageName,
+    /// The stage.
+    pub stage: StageName,
+}
+
+impl Effect {
+    /// At which boundary of its call it acts; none: where the stage is bound.
+    pub fn side(&self) -> Option<Side> {
+        match self {
+            Self::Signal(_) | Self::Hold(_) | Self::Reappear => None,
+            Self::LoseReply => Some(Side::After),
+            Self::LoseRequest
+            | Self::Answer(_)
+            | Self::Delay(_)
+            | Self::Duplicate
+            | Self::RefuseEntry(_) => Some(Side::Before),
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signal(signal) => write!(f, "{signal}"),
+            Self::Hold(None) => write!(f, "hold"),
+            Self::Hold(Some(Until { message, stage })) => {
+                write!(f, "hold until {message} has passed {stage}")
+            }
+            Self::Reappear => write!(f, "reappearance"),
+            Self::LoseRequest => write!(f, "lost request"),
+            Self::LoseReply => write!(f, "lost reply"),
+            Self::Answer(code) => write!(f, "answer {code}"),
+            Self::Delay(delay) => write!(f, "delay of {delay:?}"),
+            Self::Duplicate => write!(f, "duplicate"),
+            Self::RefuseEntry(code) => write!(f, "entry refused with {code}"),
+        }
+    }
+}

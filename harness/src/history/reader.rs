@@ -1,0 +1,189 @@
+//! Reads a history back, as it was written and whole.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Entry, Event, SCHEMA};
+
+/// A file is no history that can be judged.
+#[derive(Debug, thiserror::Error)]
+pub enum UnreadableHistory {
+    /// The file cannot be read.
+    #[error(
+        "cannot read {path}: {source}; give the `history.jsonl` of a scenario, it stands in the run's reports"
+    )]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line is no entry.
+    #[error(
+        "{path}:{line} is no entry of a history: {source}; a file whose last line is cut off belongs to a run that was ended in the middle"
+    )]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The first entry does not say what the file is.
+    #[error("{path} does not begin as a history does; its first line must be a `began` entry")]
+    Beginning {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// It was written in a format that is not known here.
+    #[error(
+        "{path} has schema {found}, and this version of rehearse judges schemas 1 to {SCHEMA}; use the version that wrote it, or a later one"
+    )]
+    Schema {
+        /// Which file.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+    },
+    /// An entry is missing, or stands in the wrong place.
+    #[error(
+        "{path}:{line} has the number {found} where {line} belongs; entries were taken out or put in, so nothing follows from it"
+    )]
+    Order {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1, and so the number that it must have.
+        line: usize,
+        /// Its number.
+        found: u64,
+    },
+}
+
+/// Reads a whole history. Nothing is left out and nothing is guessed: judges count what
+/// is *not* there too.
+///
+/// # Errors
+/// When the file is not a whole history in a known format.
+pub fn read(path: &Path) -> Result<Vec<Entry>, UnreadableHistory> {
+    let text = fs::read_to_string(path).map_err(|source| UnreadableHistory::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut entries: Vec<Entry> = Vec::new();
+    for (line, content) in (1..).zip(text.lines()) {
+        let entry: Entry =
+            serde_json::from_str(content).map_err(|source| match schema_of(content) {
+                Some(found) if line == 1 && found != SCHEMA => UnreadableHistory::Schema {
+                    path: path.to_owned(),
+                    found,
+                },
+                _ => UnreadableHistory::Line {
+                    path: path.to_owned(),
+                    line,
+                    source,
+                },
+            })?;
+        if entry.seq != line as u64 {
+            return Err(UnreadableHistory::Order {
+                path: path.to_owned(),
+                line,
+                found: entry.seq,
+            });
+        }
+        if line == 1 {
+            begins(path, &entry)?;
+        }
+        entries.push(entry);
+    }
+    if entries.is_empty() {
+        return Err(UnreadableHistory::Beginning {
+            path: path.to_owned(),
+        });
+    }
+    Ok(entries)
+}
+
+fn begins(path: &Path, entry: &Entry) -> Result<(), UnreadableHistory> {
+    match &entry.event {
+        Event::Began { schema, .. } if (1..=SCHEMA).contains(schema) => Ok(()),
+        Event::Began { schema, .. } => Err(UnreadableHistory::Schema {
+            path: path.to_owned(),
+            found: *schema,
+        }),
+        _ => Err(UnreadableHistory::Beginning {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+/// A first line of another version may hold what this one cannot read.
+fn schema_of(line: &str) -> Option<u32> {
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    u32::try_from(value.get("schema")?.as_u64()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGAN: &str = r#"{"seq":1,"at_us":1,"event":"began","schema":1,"run":"r","scenario":"s","place":"p","seed":1,"versions":{}}"#;
+    const QUIET: &str = r#"{"seq":2,"at_us":2,"event":"quiet"}"#;
+
+    fn read_text(text: &str) -> Result<Vec<Entry>, UnreadableHistory> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.jsonl");
+        fs::write(&path, text).unwrap();
+        read(&path)
+    }
+
+    #[test]
+    fn a_whole_history_is_read() {
+        assert_eq!(read_text(&format!("{BEGAN}\n{QUIET}\n")).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_gap_in_the_numbers_is_refused() {
+        let gap = QUIET.replace("\"seq\":2", "\"seq\":3");
+        let read = read_text(&format!("{BEGAN}\n{gap}\n"));
+        assert!(matches!(
+            read,
+            Err(UnreadableHistory::Order {
+                line: 2,
+                found: 3,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn a_line_that_is_cut_off_is_refused() {
+        let read = read_text(&format!("{BEGAN}\n{}", &QUIET[..20]));
+        assert!(matches!(read, Err(UnreadableHistory::Line { line: 2, .. })));
+    }
+
+    #[test]
+    fn another_schema_is_refused_by_its_number() {
+        for began in [
+            BEGAN.replace("\"schema\":1", "\"schema\":9"),
+            r#"{"schema":9,"new":"format"}"#.to_owned(),
+        ] {
+            let read = read_text(&began);
+            assert!(matches!(
+                read,
+                Err(UnreadableHistory::Schema { found: 9, .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn what_does_not_begin_is_no_history() {
+        let first = QUIET.replace("\"seq\":2", "\"seq\":1");
+        for text in ["", &first] {
+            assert!(matches!(
+                read_text(text),
+                Err(UnreadableHistory::Beginning { .. })
+            ));
+        }
+    }
+}

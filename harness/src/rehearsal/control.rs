@@ -1,0 +1,104 @@
+//! What a scenario does to single processes and messages, and what it waits for before
+//! it goes on.
+
+use nix::sys::signal::Signal;
+
+use super::{ProcessError, Rehearsal, RehearsalError};
+use crate::history::Event;
+use crate::ids::{Incarnation, MessageName, RoleName, StageName};
+
+impl Rehearsal {
+    /// Lets every held process of a role go on.
+    pub fn let_go(&self, role: &RoleName) {
+        self.board.let_go(role);
+    }
+
+    /// Ends the visibility of what receivers of a message have in hand. False: nobody had
+    /// anything.
+    pub async fn end_visibility(&self, message: &MessageName) -> bool {
+        let deliveries = self.board.in_flight(message);
+        let any = !deliveries.is_empty();
+        self.board.expire_now(deliveries).await;
+        any
+    }
+
+    /// The incarnation that has a message in hand.
+    pub fn holder_of(&self, message: &MessageName) -> Option<Incarnation> {
+        let deliveries = self.board.in_flight(message);
+        deliveries.last().map(|delivery| delivery.owner.clone())
+    }
+
+    /// Sends a signal to the running incarnations of a role, or to one instance of it.
+    ///
+    /// # Errors
+    /// When none of them runs, or the signal had no effect.
+    pub async fn signal(
+        &self,
+        role: &RoleName,
+        instance: Option<u32>,
+        signal: Signal,
+    ) -> Result<(), RehearsalError> {
+        let incarnations = self.processes.running(role, instance);
+        if incarnations.is_empty() {
+            let process = role.to_string();
+            return Err(ProcessError::NotRunning { process }.into());
+        }
+        for incarnation in incarnations {
+            self.signal_one(incarnation, signal).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a signal to one incarnation.
+    ///
+    /// # Errors
+    /// When it does not run, or the signal had no effect.
+    pub async fn signal_one(
+        &self,
+        incarnation: Incarnation,
+        signal: Signal,
+    ) -> Result<(), RehearsalError> {
+        self.processes
+            .send(incarnation, signal)
+            .await
+            .map_err(RehearsalError::Process)
+    }
+
+    /// Resolves once a message has passed a stage so many times.
+    pub async fn passed(&self, message: &MessageName, wanted: &StageName, times: usize) {
+        self.board
+            .until(|| (self.passages(message, wanted) >= times).then_some(()))
+            .await;
+    }
+
+    /// Whether some incarnation of a role printed a line with this text.
+    pub fn has_logged(&self, role: &RoleName, text: &str) -> bool {
+        let started: Vec<Incarnation> = self.board.history().read(|entries| {
+            let started = entries.iter().filter_map(|entry| match &entry.event {
+                Event::Started { incarnation, .. } if incarnation.role == *role => {
+                    Some(incarnation.clone())
+                }
+                _ => None,
+            });
+            started.collect()
+        });
+        let logs = self.directory.join("processes");
+        started.iter().any(|incarnation| {
+            let printed = std::fs::read(logs.join(format!("{incarnation}.log")));
+            printed.is_ok_and(|printed| String::from_utf8_lossy(&printed).contains(text))
+        })
+    }
+
+    /// How many times a message has passed a stage.
+    pub fn passages(&self, message: &MessageName, wanted: &StageName) -> usize {
+        self.board.history().read(|entries| {
+            entries
+                .iter()
+                .filter(|entry| {
+                    matches!(&entry.event, Event::Stage { stage, message: Some(of), .. }
+                        if stage == wanted && of == message)
+                })
+                .count()
+        })
+    }
+}

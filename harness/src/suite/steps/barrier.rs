@@ -1,0 +1,115 @@
+//! What a scenario waits for before it goes on, and what it looks at in passing.
+
+use std::time::Duration;
+
+use crate::gherkin::{Row, Step, StepError, StepKind};
+use crate::ids::{MessageName, StageName};
+use crate::suite::Scene;
+
+const GROUP: &str = "order of events";
+/// Between two looks at what tells of no changes.
+const TICK: Duration = Duration::from_millis(20);
+
+pub(super) fn pack() -> Vec<Step<Scene>> {
+    vec![
+        Step::when("{messages} has/have passed {stage}")
+            .doc("Waits until each of these messages has passed the stage.")
+            .example("When M1 has passed processing")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    wait(scene, arguments.messages(0), &arguments.stage(1), 1).await
+                })
+            }),
+        Step::when("{messages} has/have passed {stage} {int} times")
+            .doc("Waits until each of these messages has passed the stage so many times.")
+            .example("When M1 has passed received 2 times")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let times = usize::try_from(arguments.count(2)?).unwrap_or(usize::MAX);
+                    wait(scene, arguments.messages(0), &arguments.stage(1), times).await
+                })
+            }),
+        Step::when("the {observation} of {message} becomes {string}")
+            .also(StepKind::Then)
+            .doc("Looks again and again until it reads so, as a client does that polls.")
+            .example("When the client state of M1 becomes \"succeeded\"")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (observation, message) = (arguments.text(0), arguments.message(1));
+                    scene.say(&format!("waiting until the {observation} of {message} is {:?}", arguments.text(2)));
+                    while seen(scene, observation, &message).await? != arguments.text(2) {
+                        tokio::time::sleep(TICK).await;
+                    }
+                    Ok(())
+                })
+            }),
+        Step::then("the {observation} of {message} is still {string}")
+            .also(StepKind::When)
+            .doc("Reads it at once, while things go on.")
+            .example("Then the client state of M1 is still \"pending\"")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (observation, message) = (arguments.text(0), arguments.message(1));
+                    let (expected, seen) = (arguments.text(2), seen(scene, observation, &message).await?);
+                    if seen == expected {
+                        return Ok(());
+                    }
+                    let name = format!("{observation} of {message}");
+                    let text = format!("the {name}: expected {expected:?}, seen {seen:?}");
+                    Err(StepError::differs(text, vec![Row::new(name, expected, seen)]))
+                })
+            }),
+        Step::when("the visibility of {messages} ends")
+            .doc("What its receivers have in hand becomes visible, as it would when the visibility timeout ends.")
+            .example("When the visibility of M1 ends")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    scene.check_declared(arguments.messages(0))?;
+                    for message in arguments.messages(0) {
+                        if !scene.running().await?.end_visibility(message).await {
+                            return Err(StepError::failed(format!("nobody has {message} in hand")));
+                        }
+                    }
+                    Ok(())
+                })
+            }),
+    ]
+}
+
+async fn wait(
+    scene: &mut Scene,
+    messages: &[MessageName],
+    stage: &StageName,
+    times: usize,
+) -> Result<(), StepError> {
+    scene.check_declared(messages)?;
+    for message in messages {
+        scene.say(&format!("waiting until {message} has passed {stage}"));
+        let rehearsal = scene.running().await?;
+        rehearsal.passed(message, stage, times).await;
+    }
+    Ok(())
+}
+
+async fn seen(
+    scene: &mut Scene,
+    observation: &str,
+    message: &MessageName,
+) -> Result<String, StepError> {
+    scene.check_declared(std::slice::from_ref(message))?;
+    let rehearsal = scene.running().await?;
+    let observed = rehearsal
+        .observe(observation, message)
+        .await
+        .map_err(StepError::broken)?;
+    Ok(match observed {
+        Ok(Some(value)) => String::from_utf8_lossy(&value).into_owned(),
+        Ok(None) => "nothing".to_owned(),
+        Err(error) => error.to_string(),
+    })
+}

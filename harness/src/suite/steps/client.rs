@@ -1,0 +1,266 @@
+//! How the client behaves: it gives up, tries again, asks several times at once, or
+//! means something else under the same key.
+
+use super::fault::check_code;
+use crate::fault::{Effect, Fault, Point};
+use crate::gherkin::{Arguments, Step, StepError, StepKind};
+use crate::ids::MessageName;
+use crate::manifest::DependencyProtocol;
+use crate::rehearsal::{ClientAnswer, Posting, Submission};
+use crate::suite::Scene;
+
+const GROUP: &str = "client";
+
+pub(super) fn pack() -> Vec<Step<Scene>> {
+    let mut pack = vec![
+        fault(
+            "loses its request",
+            "Given the client loses its request when it submits M1 once",
+            "The submission never arrives; the client loses the connection.",
+            0,
+            |_| Ok(Effect::LoseRequest),
+        ),
+        fault(
+            "loses the reply",
+            "Given the client loses the reply when it submits M1 once",
+            "The submission takes effect; the client loses the connection and is told nothing.",
+            0,
+            |_| Ok(Effect::LoseReply),
+        ),
+        fault(
+            "is heard twice",
+            "Given the client is heard twice when it submits M1 once",
+            "The network repeats the submission.",
+            0,
+            |_| Ok(Effect::Duplicate),
+        ),
+        fault(
+            "is refused with {word}",
+            "Given the client is refused with 503 when it submits M1 once",
+            "Something between client and system answers in its place.",
+            1,
+            |arguments| {
+                let code = arguments.text(0);
+                check_code(DependencyProtocol::Http, code)?;
+                Ok(Effect::Answer(code.to_owned()))
+            },
+        ),
+    ];
+    pack.extend(submissions());
+    pack.extend(answers());
+    pack
+}
+
+fn fault(
+    effect: &str,
+    example: &str,
+    doc: &str,
+    own: usize,
+    make: fn(&Arguments) -> Result<Effect, StepError>,
+) -> Step<Scene> {
+    Step::given(format!(
+        "the client {effect} when it submits {{whose}} {{times}}"
+    ))
+    .also(StepKind::When)
+    .doc(doc)
+    .example(example)
+    .group(GROUP)
+    .run(move |scene: &mut Scene, arguments, _, _| {
+        Box::pin(async move {
+            scene.arm(Fault {
+                effect: make(&arguments)?,
+                point: Point::Submission,
+                whose: arguments.whose(own),
+                times: arguments.times(1 + own),
+            })
+        })
+    })
+}
+
+fn submissions() -> Vec<Step<Scene>> {
+    vec![
+        Step::given("the client gives up after {duration}")
+            .doc("How long the client waits for an answer to a submission.")
+            .example("Given the client gives up after 500 ms")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let patience = arguments.duration(0);
+                    scene.plan("the client's patience")?.wait_at_most(patience);
+                    Ok(())
+                })
+            }),
+        Step::when("the client submits {messages} and gets no answer")
+            .doc("The client submits; the step fails if it is answered.")
+            .example("When the client submits M1 and gets no answer")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    for message in arguments.messages(0) {
+                        let answer = submit(scene, message).await?;
+                        if answer.status.is_some() {
+                            return Err(StepError::failed(format!(
+                                "the client was answered: {}",
+                                answer.said
+                            )));
+                        }
+                    }
+                    Ok(())
+                })
+            }),
+        Step::when("the client submits {messages} again")
+            .doc("The client submits once more under the same key, and must be told a job.")
+            .example("When the client submits M1 again")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    for message in arguments.messages(0) {
+                        let answer = submit(scene, message).await?;
+                        if answer.job.is_none() {
+                            return Err(StepError::failed(format!(
+                                "{message} was not accepted: {}",
+                                answer.said
+                            )));
+                        }
+                    }
+                    Ok(())
+                })
+            }),
+        Step::when("the client submits {message} {int} times at once")
+            .doc("So many submissions under one key, at the same moment.")
+            .example("When the client submits M1 20 times at once")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let message = arguments.message(0);
+                    scene.check_declared(std::slice::from_ref(&message))?;
+                    let times = usize::try_from(arguments.count(1)?).unwrap_or(usize::MAX);
+                    let rehearsal = scene.running().await?;
+                    let answers = rehearsal.submit_at_once(&message, times).await;
+                    scene.keep_answers(answers.map_err(StepError::broken)?);
+                    Ok(())
+                })
+            }),
+        Step::when("the client submits {message} with its members in another order")
+            .doc("The same JSON under the same key, its members in the opposite order and with other white space.")
+            .example("When the client submits M1 with its members in another order")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let reversed = true;
+                    let posting = Posting { reversed, ..Posting::of(&arguments.message(0)) };
+                    post(scene, posting).await
+                })
+            }),
+        Step::when("the client submits {message} under the key of {message}")
+            .doc("The content of one message under the key of another.")
+            .example("When the client submits M2 under the key of M1")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let key = arguments.message(1);
+                    let posting = Posting { key, ..Posting::of(&arguments.message(0)) };
+                    post(scene, posting).await
+                })
+            }),
+    ]
+}
+
+fn answers() -> Vec<Step<Scene>> {
+    vec![
+        Step::then("every answer names the same job")
+            .doc("The client's last question was answered, and every answer that named a job named the same one: also the job that it was told before.")
+            .example("Then every answer names the same job")
+            .group(GROUP)
+            .run(|scene: &mut Scene, _, _, _| {
+                Box::pin(async move {
+                    let answers = scene.client_answers()?.to_vec();
+                    let mut jobs: Vec<&String> =
+                        answers.iter().filter_map(|answer| answer.job.as_ref()).collect();
+                    jobs.dedup();
+                    match jobs.as_slice() {
+                        [_] => Ok(()),
+                        [] => Err(StepError::failed("no answer named a job")),
+                        _ => Err(StepError::failed(format!("the answers named several jobs: {jobs:?}"))),
+                    }
+                })
+            }),
+        Step::then("{message} is that job")
+            .doc("The client's last answer named the job that this message already was.")
+            .example("Then M1 is that job")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let message = arguments.message(0);
+                    let told = scene.client_answers()?.last().and_then(|answer| answer.job.clone());
+                    let known = scene.running().await?.job_of(&message);
+                    if told.is_some() && told == known {
+                        return Ok(());
+                    }
+                    Err(StepError::failed(format!(
+                        "the client was told {told:?}; {message} is {known:?}"
+                    )))
+                })
+            }),
+        Step::then("the client was answered {int}")
+            .doc("Every answer to the client's last question had this status code.")
+            .example("Then the client was answered 422")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let expected = arguments.int(0);
+                    for answer in scene.client_answers()? {
+                        if answer.status.map(i64::from) != Some(expected) {
+                            return Err(StepError::failed(format!(
+                                "expected {expected}; the answer was {}",
+                                answer.said
+                            )));
+                        }
+                    }
+                    Ok(())
+                })
+            }),
+        Step::then("no answer was a server error")
+            .doc("Every submission of the client's last step was answered, and none with a status code of 500 or above.")
+            .example("Then no answer was a server error")
+            .group(GROUP)
+            .run(|scene: &mut Scene, _, _, _| {
+                Box::pin(async move {
+                    for answer in scene.client_answers()? {
+                        if answer.status.is_none_or(|status| status >= 500) {
+                            return Err(StepError::failed(format!("an answer was {}", answer.said)));
+                        }
+                    }
+                    Ok(())
+                })
+            }),
+    ]
+}
+
+async fn submit(scene: &mut Scene, message: &MessageName) -> Result<ClientAnswer, StepError> {
+    scene.check_declared(std::slice::from_ref(message))?;
+    let rehearsal = scene.running().await?;
+    let submission = rehearsal.submit(message).await.map_err(StepError::broken)?;
+    let answer = match submission {
+        Submission::Accepted { job } => ClientAnswer {
+            status: Some(202),
+            job: Some(job),
+            said: String::new(),
+        },
+        Submission::Refused { reason, status } => ClientAnswer {
+            status,
+            job: None,
+            said: reason,
+        },
+    };
+    scene.keep_answers(vec![answer.clone()]);
+    Ok(answer)
+}
+
+async fn post(scene: &mut Scene, posting: Posting) -> Result<(), StepError> {
+    scene.check_declared(&[posting.content.clone(), posting.key.clone()])?;
+    let rehearsal = scene.running().await?;
+    let answer = rehearsal.post(&posting).await.map_err(StepError::broken)?;
+    scene.keep_answers(vec![answer]);
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What a figure may be expected to be: a number or a range.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::gherkin::Row;
+
+/// An expected figure: `4`, `10 to 20`, `at most 20`, `at least 10`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Figure {
+    least: i64,
+    most: i64,
+}
+
+impl Figure {
+    /// Compares; a figure in its range reads as the range itself.
+    pub(super) fn row(self, name: &str, seen: i64) -> Row {
+        if (self.least..=self.most).contains(&seen) && self.least != self.most {
+            return Row::new(format!("{name} (seen: {seen})"), self, self);
+        }
+        Row::new(name, self, seen)
+    }
+}
+
+impl FromStr for Figure {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(most) = text.strip_prefix("at most ") {
+            let most = most.parse()?;
+            return Ok(Self { least: 0, most });
+        }
+        if let Some(least) = text.strip_prefix("at least ") {
+            let least = least.parse()?;
+            let most = i64::MAX;
+            return Ok(Self { least, most });
+        }
+        if let Some((least, most)) = text.split_once(" to ") {
+            let (least, most) = (least.parse()?, most.parse()?);
+            return Ok(Self { least, most });
+        }
+        let exactly = text.parse()?;
+        Ok(Self {
+            least: exactly,
+            most: exactly,
+        })
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.least, self.most) {
+            (least, most) if least == most => write!(f, "{least}"),
+            (0, most) => write!(f, "at most {most}"),
+            (least, i64::MAX) => write!(f, "at least {least}"),
+            (least, most) => write!(f, "{least} to {most}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_numbers_or_ranges() {
+        let agrees = |text: &str, seen| text.parse::<Figure>().unwrap().row("x", seen).agrees();
+        assert!(agrees("4", 4) && !agrees("4", 5));
+        assert!(agrees("10 to 20", 20) && !agrees("10 to 20", 21) && !agrees("10 to 20", 9));
+        assert!(agrees("at most 20", 0) && !agrees("at most 20", 21));
+        assert!(agrees("at least 10", 10) && !agrees("at least 10", 9));
+        assert!("ten".parse::<Figure>().is_err());
+    }
+}

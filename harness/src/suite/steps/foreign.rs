@@ -1,0 +1,82 @@
+//! What somebody else put on a queue. Such a message has a name like any other, and is
+//! followed by its `MessageId`.
+
+use crate::gherkin::{Step, StepError, StepKind};
+use crate::ids::MessageName;
+use crate::suite::Scene;
+
+const GROUP: &str = "foreign messages";
+
+pub(super) fn pack() -> Vec<Step<Scene>> {
+    vec![
+        Step::when("{message} is put on the queue {queue} with this body")
+            .also(StepKind::Given)
+            .doc("Puts the text below the step on a queue, past the system, and calls it by this name.")
+            .example("When M16 is put on the queue jobs with this body")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, text| {
+                Box::pin(async move {
+                    let text = text.ok_or_else(|| {
+                        StepError::invalid("this step needs a text")
+                            .with_help("write it below the step, between lines of \"\"\"")
+                    })?;
+                    put(scene, &arguments.message(0), arguments.text(1), &text.content).await
+                })
+            }),
+        Step::when("{message} is put on the queue {queue} with the body {string}")
+            .also(StepKind::Given)
+            .doc("Puts this text on a queue, past the system.")
+            .example("When M16 is put on the queue jobs with the body \"not JSON\"")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    put(scene, &arguments.message(0), arguments.text(1), arguments.text(2)).await
+                })
+            }),
+        Step::when("{message} is put on the queue {queue} with {int} nested brackets")
+            .also(StepKind::Given)
+            .doc("Puts JSON on a queue that is nested so deep.")
+            .example("When M19 is put on the queue jobs with 100000 nested brackets")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let depth = usize::try_from(arguments.count(2)?).unwrap_or(usize::MAX);
+                    if depth > 120_000 {
+                        return Err(StepError::invalid(
+                            "a message of a queue holds no more than 120000 nested brackets",
+                        ));
+                    }
+                    let body = "[".repeat(depth) + &"]".repeat(depth);
+                    put(scene, &arguments.message(0), arguments.text(1), &body).await
+                })
+            }),
+        Step::when("{message} is put on the queue {queue} with the content of {string}")
+            .also(StepKind::Given)
+            .doc("Puts the content of a file on a queue; its path is relative to the manifest.")
+            .example("When M16 is put on the queue jobs with the content of \"features/content/foreign.txt\"")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let path = scene.manifest().root.join(arguments.text(2));
+                    let body = std::fs::read_to_string(&path).map_err(|error| {
+                        StepError::invalid(format!("cannot read {}: {error}", path.display()))
+                    })?;
+                    put(scene, &arguments.message(0), arguments.text(1), &body).await
+                })
+            }),
+    ]
+}
+
+async fn put(
+    scene: &mut Scene,
+    message: &MessageName,
+    queue: &str,
+    body: &str,
+) -> Result<(), StepError> {
+    scene.introduce(message)?;
+    let rehearsal = scene.running().await?;
+    rehearsal
+        .put(message, queue, body)
+        .await
+        .map_err(StepError::broken)
+}
