@@ -11,6 +11,7 @@ pub mod history;
 pub mod ids;
 pub mod judge;
 pub mod manifest;
+pub mod outage;
 pub mod place;
 pub mod rehearsal;
 pub mod report;

@@ -348,6 +348,24 @@ pub enum Event {
         /// What it printed.
         output: Blob,
     },
+    /// A consumer is about to ask a queue for messages.
+    Receiving {
+        /// By this call.
+        call: CallId,
+        /// Who.
+        incarnation: Incarnation,
+        /// How many at most.
+        at_most: u32,
+    },
+    /// What consumers may do once everything is quiet, as the system says.
+    Consumption {
+        /// The mode.
+        mode: String,
+        /// How many messages a consumer has in hand in normal mode.
+        configured: Option<u32>,
+    },
+    /// The scenario expects consumption to stop.
+    StopExpected,
     /// Everything is quiet.
     Quiet,
     /// One value of the snapshot that totals are judged from.

@@ -4,6 +4,7 @@
 mod account;
 #[cfg(test)]
 mod correct;
+mod hands;
 pub mod invariant;
 #[cfg(test)]
 mod story;
@@ -11,11 +12,15 @@ mod totals;
 mod verdict;
 
 pub use account::{Account, Deletion, Ledger};
+pub use hands::{Asked, Hands};
 pub use totals::{Figure, count, performed_writes};
 pub use verdict::{Fault, Judgement, Verdict, judge};
 
 use crate::history::Entry;
 use crate::manifest::Manifest;
+
+/// The total under which attempts are counted that are open and have no living owner.
+pub const OWNERLESS: &str = "attempts without an owner";
 
 /// A history with the manifest that gives its stages their meaning.
 #[derive(Clone, Copy)]

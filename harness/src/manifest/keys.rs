@@ -22,7 +22,7 @@ macro_rules! tables {
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "operator" "observations"
-        "background" "limits" "driver";
+        "background" "consumption" "limits" "driver";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
@@ -40,6 +40,8 @@ tables! {
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
         "queue" "request";
+    CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
+        "probes";
     MESSAGES: "messages" = "submit" "recognise" "kinds";
     SUBMIT: "submit" = "process" "request" "headers" "body" "job";
     BIND: "bind" = "statement" "bind";

@@ -6,6 +6,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::command::read_commands;
+use super::consumption::read_consumption;
 use super::context::Context;
 use super::dependencies::read_dependencies;
 use super::error::{Invalid, ManifestError};
@@ -169,6 +170,13 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
     let operator = optional(cx, &table, "operator", IndexMap::new, read_operator);
     let observations = optional(cx, &table, "observations", IndexMap::new, read_observations);
     let background = optional(cx, &table, "background", Vec::new, read_background);
+    let consumption = optional(
+        cx,
+        &table,
+        "consumption",
+        || None,
+        |cx, node| read_consumption(cx, node).map(Some),
+    );
     let limits = optional(cx, &table, "limits", Limits::default, read_limits);
     let driver = optional(cx, &table, "driver", DriverKind::default, |cx, node| {
         let what = table.what("driver");
@@ -195,6 +203,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         operator: operator?,
         observations: observations?,
         background: background?,
+        consumption: consumption?,
         limits: limits?,
         driver: driver?,
     })

@@ -11,6 +11,7 @@
 
 mod command;
 mod command_line;
+mod consumption;
 mod container;
 mod context;
 mod dependencies;
@@ -98,6 +99,8 @@ pub struct Manifest {
     pub observations: IndexMap<String, Observation>,
     /// Timers of the system that must tick before it counts as quiet.
     pub background: Vec<Background>,
+    /// What consumers may do at a time, if the system says so.
+    pub consumption: Option<Consumption>,
     /// How long things may take.
     pub limits: Limits,
     /// How processes are run, unless the command line says otherwise.
@@ -589,6 +592,32 @@ pub struct Background {
     pub dependency: DependencyName,
     /// Which calls.
     pub pattern: Pattern,
+}
+
+/// What consumers may do at a time, by the system's own word and by what is seen of it.
+#[derive(Clone, Debug)]
+pub struct Consumption {
+    /// Whose consumption it is.
+    pub role: RoleName,
+    /// The mode of this moment: one row of one text.
+    pub mode: Claim,
+    /// How many attempts are open whose owner is dead: one number. Nought once everything
+    /// is quiet in normal mode.
+    pub ownerless: Option<Claim>,
+    /// How many messages one instance of a consumer has in hand in normal mode.
+    pub in_hand: Template,
+    /// The mode in which consumers take as many as that.
+    pub normal: String,
+    /// Modes that only a person ends: messages may stay in their queues then.
+    pub rests: Vec<String>,
+    /// The stage that begins a pause.
+    pub paused: Option<StageName>,
+    /// The stages that end it.
+    pub resumed: Vec<StageName>,
+    /// The stage that stops consumption. A rehearsal that does not expect it fails.
+    pub stopped: Option<StageName>,
+    /// How many receives each consumer may begin in a pause.
+    pub probes: u32,
 }
 
 /// How long things may take.

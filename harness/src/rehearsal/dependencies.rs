@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use sqlx::postgres::PgPool;
 
+use super::own::OwnServer;
 use crate::ids::DependencyName;
 use crate::stub::Stub;
 
@@ -101,6 +102,8 @@ pub(super) struct Dependencies {
     pub(super) externals: BTreeMap<DependencyName, SocketAddr>,
     /// Values for `${setting.…}`.
     pub(super) settings: BTreeMap<String, String>,
+    /// Servers that no other rehearsal uses.
+    pub(super) servers: BTreeMap<DependencyName, OwnServer>,
 }
 
 impl Dependencies {
@@ -320,9 +323,9 @@ impl Dependencies {
         &self,
         dependency: &DependencyName,
         query: &str,
-        job: &str,
+        job: Option<&str>,
     ) -> Result<Option<String>, DependencyError> {
-        let rows = self.rows(dependency, query, Some(job)).await?;
+        let rows = self.rows(dependency, query, job).await?;
         if rows.len() > 1 || rows.iter().any(|row| row.len() != 1) {
             return Err(DependencyError::Shape {
                 dependency: dependency.clone(),

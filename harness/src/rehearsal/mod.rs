@@ -10,6 +10,7 @@
 mod aliases;
 mod board;
 mod client;
+mod consumption;
 mod control;
 mod deliveries;
 mod dependencies;
@@ -17,10 +18,13 @@ mod facts;
 mod foreign;
 mod messages;
 mod operator;
+mod outages;
+mod own;
 mod plan;
 mod processes;
 mod quiet;
 mod snapshot;
+mod strangers;
 mod summary;
 mod surroundings;
 mod venue;
@@ -35,7 +39,7 @@ pub use dependencies::DependencyError;
 pub use operator::{OperatorAnswer, OperatorError};
 pub use plan::{Plan, PlanError};
 pub use processes::ProcessError;
-pub use quiet::NotQuiet;
+pub use quiet::{NotQuiet, Unrest};
 pub use snapshot::{Snapshot, totals};
 pub use venue::{Venue, VenueError, VenueOptions};
 
@@ -48,6 +52,7 @@ use crate::history::{Event, History, HistoryError, SCHEMA};
 use crate::ids::{DependencyName, FaultId, MessageName, RoleName};
 use crate::judge::{Evidence, Judgement, judge};
 use crate::manifest::{Manifest, Protocol, Provide};
+use crate::outage::{Injection, RealServer};
 use crate::stub::{Performed, Stub};
 
 /// A rehearsal could not go on, through no fault of the system.
@@ -112,6 +117,8 @@ pub struct Rehearsal {
     snapshot: Option<(u64, Snapshot)>,
     operators: u32,
     directory: PathBuf,
+    injections: Vec<Injection>,
+    stop_expected: bool,
     /// How long the client waits for an answer.
     patience: Duration,
 }
@@ -142,12 +149,18 @@ impl Rehearsal {
         let late = Arc::new(std::sync::OnceLock::new());
         let stubs = start_stubs(&manifest, &contents, &late).await?;
         let settings = plan.settings(&manifest);
-        let dependencies = venue.provide(&manifest, number, settings, stubs).await?;
+        let dependencies = venue
+            .provide(&manifest, number, settings, stubs, plan.owned())
+            .await?;
         let dependencies = Arc::new(dependencies);
         let queue_names = dependencies.queue_names();
         let board = Board::new(Arc::clone(&manifest), history, queue_names);
         // Nothing calls a stub before a process runs, so the board is always there.
         assert!(late.set(board.clone()).is_ok(), "set once");
+        for (name, server) in &dependencies.servers {
+            let server: Arc<dyn RealServer> = Arc::new(server.clone());
+            board.outages().provide(name.clone(), server);
+        }
         let processes = Processes::new(
             board.clone(),
             Arc::clone(&dependencies),
@@ -166,13 +179,21 @@ impl Rehearsal {
             snapshot: None,
             operators: 0,
             directory,
+            injections: Vec::new(),
+            stop_expected: plan.stop_expected(),
             patience: plan.patience().unwrap_or(client::PATIENCE),
         };
+        if plan.stop_expected() {
+            rehearsal.board.history().append(Event::StopExpected);
+        }
         for message in plan.messages() {
             rehearsal.declare(message)?;
         }
         for fault in plan.faults() {
             rehearsal.board.arm(fault.clone());
+        }
+        for outage in plan.outages() {
+            rehearsal.strike(outage.clone()).await;
         }
         let instances: Vec<(RoleName, u32)> = rehearsal
             .manifest
@@ -253,7 +274,10 @@ impl Rehearsal {
     /// to the history.
     pub async fn end(&mut self) {
         self.board.disarm_all();
+        self.board.outages().heal_all().await;
+        self.injections.clear();
         self.processes.shut_down().await;
+        self.note_strangers().await;
         for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });
         }

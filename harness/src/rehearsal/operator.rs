@@ -137,6 +137,7 @@ impl Rehearsal {
             Err(_) => child.kill().await,
         };
         around.gate.close().await;
+        self.board.outages().detach(&incarnation);
         let code = match outcome {
             ExitOutcome::Code(code) => Some(code),
             ExitOutcome::Signal(_) | ExitOutcome::Unknown => None,
@@ -176,9 +177,10 @@ impl Rehearsal {
         let observation = self.manifest.observations[name].clone();
         match observation {
             Observation::Query(claim) => {
+                self.board.outages().usable(&claim.dependency).await;
                 let value = self
                     .dependencies
-                    .value(&claim.dependency, &claim.query, &job)
+                    .value(&claim.dependency, &claim.query, Some(&job))
                     .await?;
                 Ok(Ok(value.map(String::into_bytes)))
             }

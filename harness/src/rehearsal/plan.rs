@@ -6,8 +6,9 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::fault::Fault;
-use crate::ids::{MessageName, RoleName};
+use crate::ids::{DependencyName, MessageName, RoleName};
 use crate::manifest::{Manifest, Process};
+use crate::outage::Outage;
 
 /// A message of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,9 @@ pub struct Plan {
     instances: BTreeMap<RoleName, u32>,
     messages: IndexMap<MessageName, PlannedMessage>,
     faults: Vec<Fault>,
+    outages: Vec<Outage>,
+    own: BTreeSet<DependencyName>,
+    stop_expected: bool,
     /// Messages that the harness itself puts on a queue.
     foreign: BTreeSet<MessageName>,
     patience: Option<Duration>,
@@ -73,6 +77,32 @@ impl Plan {
         Ok(())
     }
 
+    /// Arms an outage before anything runs. One that is real gets its dependency a server
+    /// of its own.
+    ///
+    /// # Errors
+    /// When it concerns a message that was not declared.
+    pub fn arm_outage(&mut self, outage: Outage) -> Result<(), PlanError> {
+        for message in &outage.part.messages {
+            self.knows(message)?;
+        }
+        if outage.way.is_real() {
+            self.own(outage.dependency.clone());
+        }
+        self.outages.push(outage);
+        Ok(())
+    }
+
+    /// Gives a dependency a server that no other rehearsal uses.
+    pub fn own(&mut self, dependency: DependencyName) {
+        self.own.insert(dependency);
+    }
+
+    /// The consumers are expected to stop.
+    pub fn expect_stop(&mut self) {
+        self.stop_expected = true;
+    }
+
     /// Whether a message was declared.
     ///
     /// # Errors
@@ -107,6 +137,18 @@ impl Plan {
 
     pub(super) fn faults(&self) -> &[Fault] {
         &self.faults
+    }
+
+    pub(super) fn outages(&self) -> &[Outage] {
+        &self.outages
+    }
+
+    pub(super) fn owned(&self) -> &BTreeSet<DependencyName> {
+        &self.own
+    }
+
+    pub(super) fn stop_expected(&self) -> bool {
+        self.stop_expected
     }
 
     pub(super) fn instances(&self, role: &RoleName, process: &Process) -> u32 {

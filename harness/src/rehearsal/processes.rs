@@ -389,6 +389,9 @@ impl Processes {
             let reason = reason.to_string();
             board.history().append(Event::Trouble { reason });
         }
+        board.outages().detach(&current.incarnation);
+        // A dependency that the harness keeps down sees no connection end before it is up.
+        board.outages().all_usable().await;
         if tokio::time::timeout(DRAIN, around.drain()).await.is_err() {
             board.history().append(Event::Trouble {
                 reason: format!(
@@ -415,6 +418,7 @@ impl Processes {
             return;
         }
         for orphan in orphans {
+            self.0.board.outages().usable(&orphan.dependency).await;
             let Delivery {
                 dependency,
                 queue,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
+use crate::judge::OWNERLESS;
 use crate::manifest::Protocol;
 
 /// Between two looks at queue attributes of a service that tells of no changes.
@@ -23,13 +24,24 @@ pub struct NotQuiet {
     pub reasons: Vec<String>,
 }
 
+/// What a wait for quiet came to.
+#[derive(Debug, thiserror::Error)]
+pub enum Unrest {
+    /// It did not become quiet.
+    #[error(transparent)]
+    NotQuiet(#[from] NotQuiet),
+    /// It will not: consumption stopped.
+    #[error("{0}")]
+    Stopped(String),
+}
+
 impl Rehearsal {
     /// Waits until everything is quiet.
     ///
     /// # Errors
     /// When a dependency cannot be asked. The inner error says that it did not become
     /// quiet in time, and what went on.
-    pub async fn quiet(&mut self) -> Result<Result<(), NotQuiet>, RehearsalError> {
+    pub async fn quiet(&mut self) -> Result<Result<(), Unrest>, RehearsalError> {
         let within = self.manifest.limits.quiet;
         let deadline = tokio::time::Instant::now() + within;
         let mut watch = self.board.history().watch();
@@ -38,23 +50,67 @@ impl Rehearsal {
             if let Some(error) = self.processes.broken() {
                 return Err(super::ProcessError::Broken(error).into());
             }
+            if let Some(stop) = self.unexpected_stop() {
+                return Ok(Err(Unrest::Stopped(stop)));
+            }
             let before = self.board.history().last();
-            let reasons = match self.board.busy(&self.processes.starting()) {
+            let starting = self.processes.starting();
+            let reasons = match self.board.busy(&starting, false) {
                 Err(busy) => busy.0,
                 Ok(()) => self.unsettled_queues().await?,
             };
+            // Consumers that rest leave messages where they are, and ask for none.
+            let rests = !reasons.is_empty()
+                && self.board.busy(&starting, true).is_ok()
+                && self.rests().await?;
+            if rests {
+                self.note_quiet().await?;
+                return Ok(Ok(()));
+            }
             if reasons.is_empty() && self.board.history().last() == before {
-                self.board.history().append(Event::Quiet);
+                self.note_quiet().await?;
                 return Ok(Ok(()));
             }
             tokio::select! {
                 _ = watch.changed() => {}
                 () = tokio::time::sleep(TICK) => {}
                 () = tokio::time::sleep_until(deadline) => {
-                    return Ok(Err(NotQuiet { within, reasons }));
+                    return Ok(Err(NotQuiet { within, reasons }.into()));
                 }
             }
         }
+    }
+
+    async fn note_quiet(&self) -> Result<(), RehearsalError> {
+        if let Some(mode) = self.mode().await? {
+            self.note_ownerless(&mode).await?;
+            let configured = self.configured_in_hand();
+            self.board
+                .history()
+                .append(Event::Consumption { mode, configured });
+        }
+        self.board.history().append(Event::Quiet);
+        Ok(())
+    }
+
+    /// A consumer judges the dead when it asks for more; one that rests does not.
+    async fn note_ownerless(&self, mode: &str) -> Result<(), RehearsalError> {
+        let consumption = self.manifest.consumption.as_ref();
+        let normal = consumption.filter(|consumption| consumption.normal == mode);
+        let Some(claim) = normal.and_then(|consumption| consumption.ownerless.as_ref()) else {
+            return Ok(());
+        };
+        let figure = self
+            .dependencies
+            .figure(&claim.dependency, &claim.query, None)
+            .await?;
+        self.board.history().append(Event::Counted {
+            total: OWNERLESS.to_owned(),
+            label: None,
+            source: "claim".to_owned(),
+            value: figure.values().sum(),
+        });
+        Ok(())
     }
 
     /// Messages in queues that somebody alive consumes.

@@ -46,7 +46,7 @@ impl Rehearsal {
     ///
     /// # Errors
     /// When it cannot be counted. The inner error says that it did not become quiet.
-    pub async fn snapshot(&mut self) -> Result<Result<Snapshot, super::NotQuiet>, RehearsalError> {
+    pub async fn snapshot(&mut self) -> Result<Result<Snapshot, super::Unrest>, RehearsalError> {
         if let Some((at, snapshot)) = &self.snapshot
             && self.unchanged_since(*at)
         {
@@ -71,6 +71,7 @@ impl Rehearsal {
                     matches!(
                         entry.event,
                         Event::Called { .. }
+                            | Event::Receiving { .. }
                             | Event::Replied { .. }
                             | Event::Step { .. }
                             | Event::Connected { .. }

@@ -101,6 +101,10 @@ impl Surroundings {
                 source,
             })?;
             values.extend(dependencies.values(name, tap.address()));
+            board
+                .outages()
+                .attach(incarnation, name, tap.address(), tap.line())
+                .await;
             taps.push(tap);
         }
         let checkpoint = Checkpoint::open_at(near_side, author, director, Arc::clone(&gate)).await;

@@ -1,7 +1,7 @@
 //! What all rehearsals of one run share: the record of the run, the built system, and
 //! warm servers. A rehearsal then gets a database and queues of its own in milliseconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use super::dependencies::{Database, Dependencies, OwnQueue, QueueService};
+use super::own::{OwnQueueServer, OwnServer};
 use crate::deployment::containers::{
     ContainerOptions, Containers, DependencyContainer, Engine, EngineError, Image,
 };
@@ -24,7 +25,8 @@ use crate::deployment::{
     self, Child, Driver, DriverKind, ExitOutcome, HostProcesses, Logs, Reexecute, Registry,
     RunError, RunGuard, RunOptions, Start, StartError, Variables,
 };
-use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions};
+use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions, Visitor};
+use crate::embedded::queue::OWN_APPLICATION;
 use crate::ids::{DependencyName, RunId};
 use crate::manifest::{
     Command, Dependency, Manifest, Protocol, Provide, Queue, UnknownPlaceholder,
@@ -175,6 +177,7 @@ impl From<NotReady> for VenueError {
 pub struct Venue {
     manifest: Arc<Manifest>,
     run: RunId,
+    registry: Registry,
     guard: Mutex<Option<RunGuard>>,
     server: Option<Server>,
     databases: BTreeMap<DependencyName, Origin>,
@@ -185,6 +188,14 @@ pub struct Venue {
     externals: BTreeMap<DependencyName, SocketAddr>,
     versions: BTreeMap<String, String>,
     rehearsals: AtomicU32,
+    means: Means,
+}
+
+/// What a server of a rehearsal's own is started with.
+struct Means {
+    search: Search,
+    program: PathBuf,
+    logs: PathBuf,
 }
 
 /// A database server and the template that rehearsals copy.
@@ -264,7 +275,7 @@ impl Venue {
         });
         let server = if embedded_database {
             tell("starting Postgres");
-            let options = ServerOptions::new(database, logs.join("postgres.log"));
+            let options = ServerOptions::new(database.clone(), logs.join("postgres.log"));
             let server = Server::start(options, &registry, Arc::clone(&tell)).await?;
             versions.insert("postgres".to_owned(), server.version().to_string());
             Some(server)
@@ -276,7 +287,7 @@ impl Venue {
                 && dependency.provide == Provide::Embedded
         });
         let queue_server = if embedded_queue {
-            Some(start_queue_server(&program, &logs, &registry).await?)
+            Some(start_queue_server(&program, &logs, &registry, 0, None).await?)
         } else {
             None
         };
@@ -401,6 +412,7 @@ impl Venue {
         Ok(Self {
             manifest,
             run,
+            registry,
             guard: Mutex::new(Some(guard)),
             server,
             databases,
@@ -411,6 +423,11 @@ impl Venue {
             externals,
             versions,
             rehearsals: AtomicU32::new(0),
+            means: Means {
+                search: database,
+                program,
+                logs,
+            },
         })
     }
 
@@ -434,6 +451,26 @@ impl Venue {
         &self.driver
     }
 
+    /// Who connected to a database of the run's own server, by its log; nothing for
+    /// other servers.
+    pub(super) fn visitors(
+        &self,
+        address: SocketAddr,
+        database: &str,
+    ) -> Option<std::io::Result<Vec<Visitor>>> {
+        let server = self.server.as_ref()?;
+        (server.address() == address).then(|| server.visitors(database))
+    }
+
+    /// Whether the run's own queue server listens there.
+    pub(super) fn serves_queues_at(&self, address: SocketAddr) -> bool {
+        self.queue_server.is_some() && self.queues.values().any(|own| *own == address)
+    }
+
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// A database, queues and stubs for one rehearsal alone.
     pub(super) async fn provide(
         &self,
@@ -441,18 +478,34 @@ impl Venue {
         number: u32,
         settings: BTreeMap<String, String>,
         stubs: BTreeMap<DependencyName, Stub>,
+        own: &BTreeSet<DependencyName>,
     ) -> Result<Dependencies, VenueError> {
+        let mut servers = BTreeMap::new();
         let mut databases = BTreeMap::new();
         for (name, origin) in &self.databases {
-            let copy = origin.copy(name, &self.run, number).await?;
-            databases.insert(name.clone(), copy);
+            let database = if own.contains(name) {
+                let (server, database) = self.own_database(name, number).await?;
+                servers.insert(name.clone(), server);
+                database
+            } else {
+                origin.copy(name, &self.run, number).await?
+            };
+            databases.insert(name.clone(), database);
         }
         let mut queues = BTreeMap::new();
         for (name, dependency) in &manifest.dependencies {
             let Protocol::Sqs { queues: wanted } = &dependency.protocol else {
                 continue;
             };
-            let address = self.queues[name];
+            let address = if own.contains(name) {
+                let directory = self.means.logs.join(format!("{name}-{number}"));
+                let (program, registry) = (self.means.program.clone(), self.registry.clone());
+                let (server, address) = OwnQueueServer::start(program, directory, registry).await?;
+                servers.insert(name.clone(), OwnServer::Queue(server));
+                address
+            } else {
+                self.queues[name]
+            };
             let prefix = format!("{}-{number}", self.run);
             queues.insert(
                 name.clone(),
@@ -465,7 +518,45 @@ impl Venue {
             stubs,
             externals: self.externals.clone(),
             settings,
+            servers,
         })
+    }
+
+    /// A database server that this rehearsal alone uses, with its database.
+    async fn own_database(
+        &self,
+        name: &DependencyName,
+        number: u32,
+    ) -> Result<(OwnServer, Database), VenueError> {
+        let log = self.means.logs.join(format!("{name}-{number}.log"));
+        let options = ServerOptions::new(self.means.search.clone(), log);
+        let server = Server::start(options, &self.registry, Arc::new(|_: &str| {})).await?;
+        let origin = Origin {
+            address: server.address(),
+            user: server.connect_options("postgres").get_username().to_owned(),
+            password: server.password().to_owned(),
+            administration: "postgres".to_owned(),
+            template: "template0".to_owned(),
+        };
+        let database = origin.copy(name, &self.run, number).await?;
+        let mut values = BTreeMap::from([("root".to_owned(), root_of(&self.manifest))]);
+        for (other, origin) in &self.databases {
+            values.insert(format!("{other}.url"), origin.database(&origin.template).0);
+        }
+        values.insert(format!("{name}.url"), origin.database(&database.name).0);
+        for command in &self.manifest.prepare {
+            let log = self.means.logs.join(format!("prepare-{number}.log"));
+            run_command(
+                &self.manifest,
+                command,
+                "prepare",
+                &values,
+                log,
+                &self.registry,
+            )
+            .await?;
+        }
+        Ok((OwnServer::Database(Arc::new(server)), database))
     }
 
     /// Removes what [`Warm::provide`] made.
@@ -473,6 +564,9 @@ impl Venue {
         let mut troubles = Vec::new();
         for (name, database) in &dependencies.databases {
             database.pool.close().await;
+            if dependencies.servers.contains_key(name) {
+                continue;
+            }
             let statement = format!(
                 "DROP DATABASE IF EXISTS {} WITH (FORCE)",
                 quoted(&database.name)
@@ -484,6 +578,9 @@ impl Venue {
             troubles.extend(dropped.err().map(|error| error.to_string()));
         }
         for (name, service) in &dependencies.queues {
+            if dependencies.servers.contains_key(name) {
+                continue;
+            }
             for own in service.queues.values() {
                 let deleted = service
                     .client
@@ -498,6 +595,11 @@ impl Venue {
                         DisplayErrorContext(&error)
                     )
                 }));
+            }
+        }
+        for (name, server) in &dependencies.servers {
+            if let Err(reason) = server.stop().await {
+                troubles.push(format!("`{name}`: cannot end its own server: {reason}"));
             }
         }
         for stub in dependencies.stubs.values() {
@@ -684,17 +786,24 @@ fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-async fn start_queue_server(
+/// Starts a queue server at a port, or at a free one for 0; with a journal it keeps what
+/// it acknowledged.
+pub(super) async fn start_queue_server(
     program: &Path,
     logs: &Path,
     registry: &Registry,
+    port: u16,
+    journal: Option<&Path>,
 ) -> Result<(Child, SocketAddr), VenueError> {
+    let mut arguments: Vec<OsString> = ["serve", "queue", "--port"].map(OsString::from).to_vec();
+    arguments.push(port.to_string().into());
+    if let Some(journal) = journal {
+        arguments.extend(["--data".into(), journal.as_os_str().to_owned()]);
+    }
     let start = Start {
         name: "queue server".to_owned(),
         program: program.to_owned(),
-        arguments: ["serve", "queue", "--port", "0"]
-            .map(OsString::from)
-            .to_vec(),
+        arguments,
         environment: Variables::default(),
         directory: logs.to_owned(),
         logs: Logs::together(logs.join("queue.log")),
@@ -806,12 +915,15 @@ async fn make_queues(
 fn queue_client(address: SocketAddr) -> aws_sdk_sqs::Client {
     let credentials =
         aws_credential_types::Credentials::new("rehearsal", "rehearsal", None, None, "rehearsal");
+    let own = aws_sdk_sqs::config::AppName::new(OWN_APPLICATION)
+        .expect("the name has no character that it must not have");
     let configuration = aws_sdk_sqs::Config::builder()
         .behavior_version_latest()
         .region(aws_sdk_sqs::config::Region::new("us-east-1"))
         .credentials_provider(credentials)
         .endpoint_url(format!("http://{address}"))
         .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .app_name(own)
         .build();
     aws_sdk_sqs::Client::from_conf(configuration)
 }

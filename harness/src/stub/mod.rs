@@ -9,6 +9,7 @@ mod contents;
 mod performed;
 mod routes;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -72,7 +73,10 @@ impl Stub {
                     () = accepting.cancelled() => return,
                     accepted = listener.accept() => accepted,
                 };
-                let Ok((stream, _)) = accepted else { continue };
+                let Ok((stream, peer)) = accepted else {
+                    continue;
+                };
+                service.record.reached(peer.port());
                 let _ = stream.set_nodelay(true);
                 connections.spawn(serve(stream, closing.clone(), Arc::clone(&service)));
             }
@@ -94,6 +98,11 @@ impl Stub {
     /// the requests gave it.
     pub fn writes_for(&self, job_or_message: &str) -> u64 {
         self.service.record.writes_for(job_or_message)
+    }
+
+    /// The ports from which it was reached.
+    pub fn callers(&self) -> BTreeSet<u16> {
+        self.service.record.callers()
     }
 
     /// Stops listening, ends every connection, and returns when all are over.

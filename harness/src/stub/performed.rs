@@ -1,6 +1,6 @@
 //! The stub's own record of what it did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use super::routes::Outcome;
@@ -36,6 +36,7 @@ struct Counts {
     requests: u64,
     writes: u64,
     by_name: BTreeMap<String, u64>,
+    callers: BTreeSet<u16>,
 }
 
 impl Record {
@@ -49,6 +50,14 @@ impl Record {
     fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
         // Counting can't panic half way.
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn reached(&self, port: u16) {
+        self.counts().callers.insert(port);
+    }
+
+    pub(super) fn callers(&self) -> BTreeSet<u16> {
+        self.counts().callers.clone()
     }
 
     pub(super) fn performed(&self, request: HttpRequest, outcome: &Outcome) {

@@ -81,6 +81,7 @@ impl Suite {
         let manifest = &*self.manifest;
         let built_in = steps::BUILT_IN_TOTALS.iter().map(ToString::to_string);
         Names::new()
+            .with("dependency", manifest.dependencies.keys())
             .with("stage", manifest.stages.keys())
             .with("setting", manifest.settings.keys())
             .with("kind", manifest.messages.kinds.keys())

@@ -15,6 +15,7 @@ use crate::gherkin::{
 use crate::ids::MessageName;
 use crate::judge::{Judgement, Verdict};
 use crate::manifest::Manifest;
+use crate::outage::Outage;
 use crate::rehearsal::{ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Venue};
 
 /// The world of a scenario.
@@ -90,6 +91,28 @@ impl Scene {
         }
     }
 
+    /// Arms an outage, before or while the system runs.
+    pub(super) async fn strike(&mut self, outage: Outage) -> Result<(), StepError> {
+        let messages: Vec<MessageName> = outage.part.messages.iter().cloned().collect();
+        self.check_declared(&messages)?;
+        let Some(rehearsal) = &mut self.rehearsal else {
+            return self
+                .plan
+                .arm_outage(outage)
+                .map_err(|error| StepError::invalid(error.to_string()));
+        };
+        if outage.way.is_real() && !rehearsal.owns(&outage.dependency) {
+            let name = &outage.dependency;
+            return Err(
+                StepError::invalid(format!("others use the server of the {name} too")).with_help(
+                    format!("begin with `Given the {name} has a server of its own`"),
+                ),
+            );
+        }
+        rehearsal.strike(outage).await;
+        Ok(())
+    }
+
     /// The running system, started if this is the first time it is needed.
     pub(super) async fn running(&mut self) -> Result<&mut Rehearsal, StepError> {
         if self.rehearsal.is_none() {
@@ -100,7 +123,11 @@ impl Scene {
             self.rehearsal = Some(rehearsal);
             self.notes.say("running");
         }
-        Ok(self.rehearsal.as_mut().expect("started above"))
+        let rehearsal = self.rehearsal.as_mut().expect("started above");
+        if let Some(stop) = rehearsal.unexpected_stop() {
+            return Err(StepError::failed(stop));
+        }
+        Ok(rehearsal)
     }
 
     /// The figures of the present moment, once everything is quiet.

@@ -1,5 +1,6 @@
 //! Who decides at a boundary. Taps ask; the rehearsal (or a test) answers.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -20,6 +21,12 @@ pub trait Director: Send + Sync + 'static {
 
     /// A client connected; the returned number is its connection's.
     fn connected(&self, author: &Author, dependency: &DependencyName) -> ConnectionId;
+
+    /// The tap connected to the dependency from this address: for comparison with
+    /// what the dependency saw.
+    fn reached(&self, dependency: &DependencyName, local: SocketAddr) {
+        let _ = (dependency, local);
+    }
 
     /// A connection ended on both sides: the client is gone and the dependency's
     /// own end of the connection was seen (or it could never be reached).

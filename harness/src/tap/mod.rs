@@ -17,6 +17,7 @@ mod call;
 mod director;
 mod gate;
 pub mod http;
+mod line;
 mod listener;
 pub mod postgres;
 pub mod sqs;
@@ -27,4 +28,5 @@ pub use call::{
 };
 pub use director::{After, Before, Director, Discard, Side};
 pub use gate::{Extent, Gate};
+pub use line::Line;
 pub use listener::{ConnectionContext, Tap, TapContext};

@@ -81,16 +81,23 @@ impl Store {
     /// ends the trial; a pause or a stop does not advance it.
     pub(crate) async fn advance_trial(&self) -> Result<(), StoreError> {
         self.limit(async {
-            sqlx::query(
-                "update fleet set trial_left = nullif(trial_left - 1, 0),
-                     trial_at = case when trial_left > 1 then trial_at end
+            let mut transaction = self.pool.begin().await?;
+            let advanced = sqlx::query(
+                "update fleet set trial_left = trial_left - 1
                  where trial_left is not null and stopped_reason is null and paused_reason is null",
             )
-            .execute(&self.pool)
-            .await
+            .execute(&mut *transaction)
+            .await?;
+            if advanced.rows_affected() > 0 {
+                sqlx::query(
+                    "update fleet set trial_left = null, trial_at = null where trial_left = 0",
+                )
+                .execute(&mut *transaction)
+                .await?;
+            }
+            transaction.commit().await
         })
         .await
-        .map(|_| ())
         .to("advance the trial")
     }
 

@@ -21,11 +21,13 @@ mod search;
 mod server;
 mod settings;
 mod template;
+mod visitors;
 
 pub use error::DatabaseError;
 pub use installation::{Installation, Origin, Version};
 pub use search::Search;
 pub use server::{Server, ServerOptions};
+pub use visitors::Visitor;
 
 /// Gets a line for the terminal when something happens that takes long.
 pub type Tell = std::sync::Arc<dyn Fn(&str) + Send + Sync>;

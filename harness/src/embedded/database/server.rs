@@ -16,6 +16,7 @@ use super::home::Home;
 use super::installation::{Installation, Version};
 use super::search::Search;
 use super::template::{self, PASSWORD_FILE, USER};
+use super::visitors::{self, Visitor};
 use super::{Tell, account};
 use crate::deployment::readiness::{Condition, ready};
 use crate::deployment::{
@@ -161,6 +162,16 @@ impl Server {
             "postgres://{USER}:{}@127.0.0.1:{}/{database}",
             self.ground.password, self.port
         )
+    }
+
+    /// Everybody who connected to one of its databases since the first start, by its
+    /// own log.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn visitors(&self, database: &str) -> std::io::Result<Vec<Visitor>> {
+        let log = fs::read(&self.ground.log)?;
+        Ok(visitors::of(&String::from_utf8_lossy(&log), database))
     }
 
     /// What to mask wherever it would be written.

@@ -33,6 +33,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("jit", "off"),
     ("logging_collector", "off"),
     ("log_checkpoints", "off"),
+    // Who came: `visitors` reads it.
+    ("log_connections", "on"),
     ("log_line_prefix", "'%m [%p] '"),
     ("timezone", "'UTC'"),
     ("log_timezone", "'UTC'"),

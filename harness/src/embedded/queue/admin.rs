@@ -5,10 +5,13 @@
 //! | `GET /_rehearsal/health` | says who this is: [`Health`] |
 //! | `GET /_rehearsal/queues` | all queues with exact counts and tallies, in one snapshot: [`Snapshot`] |
 //! | `GET /_rehearsal/log?after=N&queue=NAME&limit=N` | the delivery log after entry N, bounded: [`Log`] |
+//! | `GET /_rehearsal/callers?queue=NAME` | the ports from which a queue was called, without the harness's own: [`Ports`] |
 //! | `POST /_rehearsal/expire` | [`Expire`]: ends the visibility of receipts at once, as their time-out would: [`Expired`] |
 //! | `POST /_rehearsal/duplicate` | [`Duplicate`]: arranges one more delivery of a message: [`Duplicated`] |
 //!
 //! Errors have the status 400 or 404 and the body `{"error": "…"}`.
+
+use std::collections::BTreeSet;
 
 use hyper::Method;
 use serde::de::DeserializeOwned;
@@ -91,6 +94,13 @@ pub struct LogEntry {
     /// The handle of a delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt_handle: Option<String>,
+}
+
+/// From where a queue was called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ports {
+    /// Each once, in their order.
+    pub ports: BTreeSet<u16>,
 }
 
 /// Ends the visibility of receipts at once.
@@ -210,10 +220,11 @@ pub(crate) fn answer(
         }),
         ("GET", "queues") => render(&snapshot(shared)),
         ("GET", "log") => render(&log(shared, parameters)?),
+        ("GET", "callers") => render(&callers(shared, parameters)?),
         ("POST", "expire") => render(&expire(shared, &parse(body)?)?),
         ("POST", "duplicate") => render(&duplicate(shared, parse(body)?)?),
         _ => Err(Problem::missing(format!(
-            "{method} {PREFIX}{place} is nothing that this server answers; it has GET health, GET queues, GET log, POST expire and POST duplicate"
+            "{method} {PREFIX}{place} is nothing that this server answers; it has GET health, GET queues, GET log, GET callers, POST expire and POST duplicate"
         ))),
     }
 }
@@ -227,6 +238,15 @@ fn render<T: Serialize>(reply: &T) -> Result<Vec<u8>, Problem> {
     serde_json::to_vec(reply).map_err(|error| Problem {
         status: 500,
         message: format!("the reply cannot be written: {error}"),
+    })
+}
+
+fn callers(shared: &Shared, parameters: &str) -> Result<Ports, Problem> {
+    let queue = parameters
+        .strip_prefix("queue=")
+        .ok_or_else(|| Problem::bad("say of which queue: callers?queue=NAME"))?;
+    Ok(Ports {
+        ports: shared.callers.of(queue),
     })
 }
 

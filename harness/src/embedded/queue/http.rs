@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::action::{self, Caller};
 use super::admin;
+use super::callers::{self, CALLER};
 use super::protocol::{json, query};
 use super::refusal::{Code, Refusal};
 use super::server::{Probe, Shared};
@@ -59,10 +60,14 @@ pub(crate) async fn answer(
         };
         return Ok(admin_response(result));
     }
+    let port = (!callers::is_own(&head.headers)).then_some(probe.port);
     let form = header("content-type").starts_with("application/x-www-form-urlencoded");
     if target.is_empty() && (form || parameters.contains("Action=")) {
         let result = match body {
-            Ok(body) => query::answer(shared, &caller, &parameters, &body).await,
+            Ok(body) => {
+                let answering = query::answer(shared, &caller, &parameters, &body);
+                CALLER.scope(port, answering).await
+            }
             Err(refusal) => Err(refusal),
         };
         return Ok(query_response(result));
@@ -71,7 +76,10 @@ pub(crate) async fn answer(
         return Ok(about());
     }
     let result = match (body, target.strip_prefix("AmazonSQS.")) {
-        (Ok(body), Some(action)) => action::perform(shared, &caller, action, &body).await,
+        (Ok(body), Some(action)) => {
+            let performing = action::perform(shared, &caller, action, &body);
+            CALLER.scope(port, performing).await
+        }
         (Err(refusal), _) => Err(refusal),
         (_, None) => Err(Refusal::new(
             Code::InvalidAction,

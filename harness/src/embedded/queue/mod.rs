@@ -22,6 +22,7 @@
 mod action;
 pub mod admin;
 mod broker;
+mod callers;
 mod content;
 mod digest;
 mod error;
@@ -35,6 +36,7 @@ mod server;
 mod settings;
 mod state;
 
+pub use callers::OWN_APPLICATION;
 pub use error::QueueError;
 pub use server::{QueueOptions, QueueServer};
 pub use state::{Counts, Tally};

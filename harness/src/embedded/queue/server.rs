@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::broker::Broker;
+use super::callers::Callers;
 use super::error::QueueError;
 use super::http;
 use super::journal::{Journal, JournalError};
@@ -75,6 +76,7 @@ pub(crate) struct Shared {
     pub(crate) broker: Arc<Broker>,
     pub(crate) terms: Terms,
     pub(crate) address: SocketAddr,
+    pub(crate) callers: Callers,
 }
 
 impl QueueServer {
@@ -117,6 +119,7 @@ impl QueueServer {
             broker: Arc::new(Broker::new(state, journal, last)),
             terms,
             address,
+            callers: Callers::default(),
         });
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(serve(listener, shared, stopped));
@@ -204,12 +207,18 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
 
 /// A second handle on a connection, to see whether its client is still there.
 #[derive(Debug)]
-pub(crate) struct Probe(ProbeStream);
+pub(crate) struct Probe {
+    client: ProbeStream,
+    /// The client's.
+    pub(crate) port: u16,
+}
 
 fn with_probe(stream: TcpStream) -> std::io::Result<(TcpStream, Probe)> {
     stream.set_nodelay(true)?;
+    let port = stream.peer_addr()?.port();
     let stream = stream.into_std()?;
-    let probe = Probe(stream.try_clone()?);
+    let client = stream.try_clone()?;
+    let probe = Probe { client, port };
     Ok((TcpStream::from_std(stream)?, probe))
 }
 
@@ -217,7 +226,7 @@ impl Probe {
     /// False once the client closed its side or reset the connection, also when
     /// the runtime has not noticed yet.
     pub(crate) fn is_client_there(&self) -> bool {
-        match self.0.peek(&mut [0]) {
+        match self.client.peek(&mut [0]) {
             Ok(read) => read > 0,
             Err(error) => matches!(
                 error.kind(),

@@ -1,10 +1,16 @@
 //! Rules that every history must satisfy, whatever its scenario says. One rule a
 //! file; each is a pure function that gives back what breaks it.
 
+mod concurrency;
 mod conservation;
+#[cfg(test)]
+mod consuming;
 mod delete_after_end;
+mod expected_stop;
 mod one_end;
+mod open_attempts;
 mod order;
+mod pause;
 mod write_once;
 
 use super::{Evidence, Ledger, Violation};
@@ -16,6 +22,10 @@ pub const ALL: &[(&str, Rule)] = &[
     (one_end::NAME, one_end::check),
     (write_once::NAME, write_once::check),
     (order::NAME, order::check),
+    (pause::NAME, pause::check),
+    (concurrency::NAME, concurrency::check),
+    (open_attempts::NAME, open_attempts::check),
+    (expected_stop::NAME, expected_stop::check),
 ];
 
 /// A rule.

@@ -1,5 +1,6 @@
 //! Both boundaries of every call: what the taps ask, and what they are told.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -34,6 +35,12 @@ impl Director for Board {
         connection
     }
 
+    fn reached(&self, dependency: &DependencyName, local: SocketAddr) {
+        let mut state = self.state();
+        let ports = state.tap_ports.entry(dependency.clone()).or_default();
+        ports.insert(local.port());
+    }
+
     fn disconnected(&self, connection: ConnectionId, reason: &str) {
         self.state().writing.remove(&connection);
         self.0.history.append(Event::Disconnected {
@@ -43,7 +50,7 @@ impl Director for Board {
     }
 
     fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
-        self.record_call(&call);
+        let messages = self.record_call(&call);
         let board = self.clone();
         Box::pin(async move {
             if board.is_ending(&call.author) {
@@ -60,7 +67,7 @@ impl Director for Board {
                 _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
             };
             match board.hold(&call, Side::Before, None, passages).await {
-                Held::Free => Before::Forward,
+                Held::Free => board.outlast(&call, &messages).await,
                 Held::Drop(fault) => {
                     board.inject(&call, Side::Before, "dropped", Some(fault));
                     Before::Discard(Discard::Close)
@@ -131,7 +138,7 @@ impl Director for Board {
                 Held::Free | Held::Twice(_) | Held::Alter(..) => {
                     match board.with_refused_entries(&call, &reply) {
                         Some(reply) => After::Replace(reply),
-                        None => After::Deliver,
+                        None => board.aftermath(&call, &reply).await,
                     }
                 }
             }
@@ -170,13 +177,13 @@ impl Board {
 }
 
 /// Marks a call as held for as long as it lives.
-struct HeldGuard {
+pub(super) struct HeldGuard {
     board: Board,
     call: CallId,
 }
 
 impl HeldGuard {
-    fn new(board: Board, call: &Call, side: Side) -> Self {
+    pub(super) fn new(board: Board, call: &Call, side: Side) -> Self {
         let what = format!("{} of {} ({side:?})", summary::request(call), call.author);
         board.state().held.insert(call.id, what);
         Self {

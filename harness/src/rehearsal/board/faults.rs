@@ -15,8 +15,8 @@ use crate::tap::{Call, Request, Side};
 
 impl Board {
     pub(in crate::rehearsal) fn arm(&self, fault: Fault) -> FaultId {
+        let id = self.next_fault();
         let mut state = self.state();
-        let id = FaultId(state.faults.len() as u64 + 1);
         let (text, expected) = (fault.to_string(), fault.expected(state.declared));
         state.faults.push(Armed {
             id,
@@ -109,22 +109,32 @@ impl Board {
         triggered
     }
 
-    /// Sends a signal on behalf of a fault, and holds the call as the signal demands.
+    /// Sends a signal on behalf of faults, and holds the call as the signal demands.
     /// True: the call or its reply must be dropped.
-    pub(super) async fn send_signal(&self, call: &Call, fault: FaultId, signal: Signal) -> bool {
+    pub(super) async fn send_signal(
+        &self,
+        call: &Call,
+        faults: Vec<FaultId>,
+        signal: Signal,
+    ) -> bool {
         let Some(incarnation) = call.author.incarnation().cloned() else {
-            self.miss(fault, "it was no process that made the call".to_owned());
+            for fault in faults {
+                self.miss(fault, "it was no process that made the call".to_owned());
+            }
             return false;
         };
         let actor = Arc::clone(self.0.actor.get().expect("set before any process"));
-        let sending = actor.signal(incarnation.clone(), signal, Some(fault));
+        let sending = actor.signal(incarnation.clone(), signal, faults.first().copied());
         let board = self.clone();
         // A task of its own: the dying client's end of connection makes the tap drop the
         // held future, and the kill must go on.
         let sent = tokio::spawn(async move {
-            match sending.await {
-                Ok(evidence) => board.land(fault, evidence),
-                Err(reason) => board.miss(fault, reason),
+            let seen = sending.await;
+            for fault in faults {
+                match seen.clone() {
+                    Ok(evidence) => board.land(fault, evidence),
+                    Err(reason) => board.miss(fault, reason),
+                }
             }
         });
         let _ = sent.await;

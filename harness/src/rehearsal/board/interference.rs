@@ -1,7 +1,10 @@
 //! Interference with single calls: requests and replies that are lost, delayed, doubled,
 //! or answered by the harness instead of the dependency.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::super::client::is_submission;
@@ -124,6 +127,14 @@ impl Board {
     /// Carries the effects of triggered faults out; says what becomes of the call.
     pub(super) async fn carry_out(&self, call: &Call, triggered: Vec<Triggered>) -> Held {
         let mut held = Held::Free;
+        // A call with several messages may be waited for by several faults: a process is
+        // signalled once for all of them, and dies once.
+        let mut signals: BTreeMap<Signal, Vec<FaultId>> = BTreeMap::new();
+        for one in &triggered {
+            if let Effect::Signal(signal) = one.effect {
+                signals.entry(signal).or_default().push(one.fault);
+            }
+        }
         for one in triggered {
             let Triggered {
                 fault,
@@ -133,7 +144,9 @@ impl Board {
             let landed = |what: &str| self.land(fault, format!("{what} ({})", call.id));
             match effect {
                 Effect::Signal(signal) => {
-                    if self.send_signal(call, fault, signal).await {
+                    if let Some(faults) = signals.remove(&signal)
+                        && self.send_signal(call, faults, signal).await
+                    {
                         held = Held::Drop(fault);
                     }
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::deliveries::Delivery;
 use super::{Board, Life};
 use crate::history::{DeathCause, Event};
-use crate::ids::{Author, Incarnation, MessageName};
+use crate::ids::{Author, DependencyName, Incarnation, MessageName};
 
 impl Board {
     /// An incarnation is about to start: its calls count from now on.
@@ -101,6 +101,12 @@ impl Board {
         drop(state);
         self.0.history.nudge();
         orphans
+    }
+
+    /// Where the taps' own connections to a dependency came from.
+    pub(in crate::rehearsal) fn tap_ports(&self, dependency: &DependencyName) -> BTreeSet<u16> {
+        let state = self.state();
+        state.tap_ports.get(dependency).cloned().unwrap_or_default()
     }
 
     pub(super) fn is_ending(&self, author: &Author) -> bool {

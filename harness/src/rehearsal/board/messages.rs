@@ -11,6 +11,7 @@ impl Board {
         kills: Option<RoleName>,
         ids: &[&str],
     ) {
+        self.0.outages.declare(message);
         let mut state = self.state();
         for id in ids {
             state.aliases.learn(id, message);

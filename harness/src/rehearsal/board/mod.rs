@@ -14,6 +14,7 @@ mod interference;
 mod learning;
 mod lives;
 mod messages;
+mod outages;
 mod passages;
 mod quiet;
 mod record;
@@ -32,6 +33,7 @@ use super::deliveries::Delivery;
 use crate::history::History;
 use crate::ids::{DependencyName, FaultId, Incarnation};
 use crate::manifest::Manifest;
+use crate::outage::Outages;
 
 /// Who carries out what the board decides.
 pub(super) trait Actor: Send + Sync {
@@ -58,6 +60,7 @@ struct Inner {
     /// Queue names at the dependency by (dependency, name in the manifest).
     queues: BTreeMap<(DependencyName, String), String>,
     actor: OnceLock<Arc<dyn Actor>>,
+    outages: Outages,
     state: Mutex<State>,
 }
 
@@ -67,11 +70,13 @@ impl Board {
         history: Arc<History>,
         queues: BTreeMap<(DependencyName, String), String>,
     ) -> Self {
+        let outages = Outages::new(Arc::clone(&manifest), Arc::clone(&history));
         Self(Arc::new(Inner {
             manifest,
             history,
             queues,
             actor: OnceLock::new(),
+            outages,
             state: Mutex::default(),
         }))
     }
@@ -109,3 +114,6 @@ impl Board {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,6 +102,8 @@ impl Board {
                     if message.is_some() {
                         self.state().effects.insert(call.author.clone(), seq);
                     }
+                    let outages = &self.0.outages;
+                    outages.passed(&passage.stage, message.as_ref()).await;
                     noted.push((passage.stage.clone(), message));
                 }
             }

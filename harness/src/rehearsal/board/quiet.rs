@@ -9,8 +9,8 @@ pub(in crate::rehearsal) struct Busy(pub(in crate::rehearsal) Vec<String>);
 
 impl Board {
     /// What still goes on, by what the board knows itself: the queues' own counts are
-    /// for the caller.
-    pub(in crate::rehearsal) fn busy(&self, starting: &[String]) -> Result<(), Busy> {
+    /// for the caller. Consumers that rest need not ask for more.
+    pub(in crate::rehearsal) fn busy(&self, starting: &[String], rests: bool) -> Result<(), Busy> {
         let state = self.state();
         let mut reasons: Vec<String> = Vec::new();
         reasons.extend(
@@ -25,6 +25,7 @@ impl Board {
                 .map(|message| format!("{message} is being submitted")),
         );
         reasons.extend(state.held.values().map(|what| format!("held: {what}")));
+        reasons.extend(self.0.outages.passing());
         reasons.extend(
             state
                 .faults
@@ -48,7 +49,7 @@ impl Board {
                 .processes
                 .get(&incarnation.role)
                 .is_some_and(|process| process.consumes.is_some());
-            if !consumes {
+            if !consumes || rests {
                 continue;
             }
             let own = Author::Process(incarnation.clone());

@@ -8,13 +8,13 @@ use super::Board;
 use super::state::{Receive, State, Tick};
 use crate::checkpoint::{self, Announcement};
 use crate::history::{Attribution, Event};
-use crate::ids::FaultId;
+use crate::ids::{FaultId, MessageName};
 use crate::manifest::Ready;
 use crate::stage;
 use crate::tap::{Call, Reply, Request, Side};
 
 impl Board {
-    pub(super) fn record_call(&self, call: &Call) {
+    pub(super) fn record_call(&self, call: &Call) -> BTreeSet<MessageName> {
         let ids = stage::ids_of(&self.0.manifest, call);
         let summary = summary::request(call);
         let content = self.0.history.blob(&summary::request_content(call));
@@ -59,7 +59,7 @@ impl Board {
             author: call.author.clone(),
             dependency: call.dependency.clone(),
             summary,
-            messages: messages.into_iter().collect(),
+            messages: messages.iter().cloned().collect(),
             attribution,
             content,
         });
@@ -74,10 +74,18 @@ impl Board {
                 began,
                 empty_handed: true,
             };
+            let at_most = request.body.get("MaxNumberOfMessages");
+            let at_most = at_most.and_then(serde_json::Value::as_u64).unwrap_or(1);
+            self.0.history.append(Event::Receiving {
+                call: call.id,
+                incarnation: incarnation.clone(),
+                at_most: u32::try_from(at_most).unwrap_or(u32::MAX),
+            });
             state.receives.insert(incarnation.clone(), receive);
         }
         drop(state);
         self.0.history.nudge();
+        messages
     }
 
     fn note_ticks(&self, state: &mut State, call: &Call, began: u64) {

@@ -5,10 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::aliases::Aliases;
 use super::super::deliveries::Deliveries;
 use crate::fault::{Fault, Times};
-use crate::ids::{Author, CallId, ConnectionId, FaultId, Incarnation, MessageName, RoleName};
+use crate::ids::{
+    Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
+};
 
 #[derive(Default)]
 pub(super) struct State {
+    /// Where the taps' own connections to a dependency came from.
+    pub(super) tap_ports: BTreeMap<DependencyName, BTreeSet<u16>>,
+    pub(super) fault_ids: u64,
     pub(super) calls: u64,
     pub(super) connections: u64,
     pub(super) faults: Vec<Armed>,

@@ -5,11 +5,13 @@ mod barrier;
 mod client;
 mod fault;
 mod figure;
+mod fleet;
 mod foreign;
 mod instance;
 mod log;
 mod message;
 mod operator;
+mod outage;
 mod process;
 mod setting;
 mod total;
@@ -31,6 +33,8 @@ pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
         setting::pack(),
         message::pack(),
         fault::pack(),
+        outage::pack(),
+        fleet::pack(),
         client::pack(),
         foreign::pack(),
         process::pack(),

@@ -58,11 +58,17 @@ pub(crate) async fn serve<D: Dialect>(
 ) -> String {
     let mut client = Client::new(stream, context.closing.clone());
     let mut upstream = Upstream::new(context.tap.upstream);
-    let closing = context.closing.clone();
-    let ending = Exchanges { context, dialect }
+    let (closing, cut) = (context.closing.clone(), context.cut.clone());
+    let mut ending = Exchanges { context, dialect }
         .run(&mut client, &mut upstream)
         .await;
+    if cut.is_cancelled() {
+        ending = Ending::new(Parting::Discard(Discard::Reset), "cut by a fault");
+    }
     tokio::join!(upstream.part(), client.part(ending.parting));
+    if cut.is_cancelled() {
+        return ending.reason;
+    }
     if closing.is_cancelled() {
         return "the tap was closed".to_owned();
     }
@@ -160,6 +166,7 @@ impl<D: Dialect> Exchanges<D> {
             let first = upstream
                 .forward(self.gate(), client, request.head(), body.clone())
                 .await;
+            self.tell_reached(&call, upstream);
             if first.extent == Extent::Whole {
                 let to_head = request.method == "HEAD";
                 let reply = upstream.reply(None, to_head, || {}).await;
@@ -169,6 +176,7 @@ impl<D: Dialect> Exchanges<D> {
         let forwarded = upstream
             .forward(self.gate(), client, request.head(), body)
             .await;
+        self.tell_reached(&call, upstream);
         let Forwarded {
             extent,
             left,
@@ -211,6 +219,12 @@ impl<D: Dialect> Exchanges<D> {
             return Break(Ending::left());
         }
         self.deliver(call, request, reply, client).await
+    }
+
+    fn tell_reached(&self, call: &Call, upstream: &mut Upstream) {
+        if let Some(local) = upstream.newly_connected() {
+            self.director().reached(&call.dependency, local);
+        }
     }
 
     /// Reports a reply that nobody will get.

@@ -23,6 +23,8 @@ use crate::tap::{Discard, Extent, Gate};
 pub(crate) struct Upstream {
     address: SocketAddr,
     link: Option<Link>,
+    /// Where the latest connection comes from, until somebody asked.
+    local: Option<SocketAddr>,
 }
 
 struct Link {
@@ -105,6 +107,7 @@ impl Upstream {
         Self {
             address,
             link: None,
+            local: None,
         }
     }
 
@@ -139,11 +142,18 @@ impl Upstream {
         }
     }
 
+    /// The address of a connection that is new since this was asked last.
+    pub(crate) fn newly_connected(&mut self) -> Option<SocketAddr> {
+        self.local.take()
+    }
+
     /// Connects, or gives what became of the call instead.
     async fn connect(&mut self, gate: &Gate, client: &mut Client) -> Result<(), Forwarded> {
         let nothing = Forwarded::nothing();
         let connecting = gate.forward(async {
-            self.link = Some(Link::connect(self.address).await?);
+            let link = Link::connect(self.address).await?;
+            self.local = link.writer.as_ref().local_addr().ok();
+            self.link = Some(link);
             Ok(())
         });
         let outcome = tokio::select! {

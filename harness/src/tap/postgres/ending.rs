@@ -25,6 +25,9 @@ impl Connection {
                 () = self.client.drained() => {}
                 () = self.context.closing.cancelled() => {}
             },
+            Ending::Closing if self.context.cut.is_cancelled() => {
+                let _ = self.client.stream.set_zero_linger();
+            }
             Ending::Client(_)
             | Ending::Terminated
             | Ending::Closing

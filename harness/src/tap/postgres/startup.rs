@@ -105,6 +105,7 @@ pub(super) async fn serve(client: TcpStream, context: ConnectionContext, keys: K
         }
     };
     let _ = upstream.set_nodelay(true);
+    tell_reached(&context, &upstream);
     let mut connection = Connection::new(context, client, Side::new(upstream));
     let mut key = None;
     let ending = match connection.authenticate(&startup, &keys, &mut key).await {
@@ -115,6 +116,13 @@ pub(super) async fn serve(client: TcpStream, context: ConnectionContext, keys: K
     match ending {
         Ok(()) => "the client left".to_owned(),
         Err(ending) => connection.end(ending).await,
+    }
+}
+
+fn tell_reached(context: &ConnectionContext, upstream: &TcpStream) {
+    if let Ok(local) = upstream.local_addr() {
+        let tap = &context.tap;
+        tap.director.reached(&tap.dependency, local);
     }
 }
 
@@ -199,6 +207,7 @@ async fn cancel(context: &ConnectionContext, keys: &Keys, packet: &[u8], key: &[
         Ok(upstream) => upstream,
         Err(error) => return format!("the dependency could not be reached: {error}"),
     };
+    tell_reached(context, &upstream);
     let forwarded = context
         .tap
         .gate

@@ -103,7 +103,10 @@ fn queue_in<'a>(shared: &Shared, url: Option<&'a String>) -> Result<&'a str, Ref
     let mut parts = path.rsplit('/');
     let name = parts.next().unwrap_or_default();
     match parts.next() {
-        Some(account) if account == shared.terms.account && !name.is_empty() => Ok(name),
+        Some(account) if account == shared.terms.account && !name.is_empty() => {
+            shared.callers.note(name);
+            Ok(name)
+        }
         Some(account) if account.len() == 12 && account.bytes().all(|b| b.is_ascii_digit()) => {
             Err(Refusal::no_queue())
         }

@@ -1,0 +1,113 @@
+//! When it is quiet, and who keeps it from being so.
+
+use super::*;
+
+fn says(reasons: &[String], part: &str) -> bool {
+    reasons.iter().any(|reason| reason.contains(part))
+}
+
+/// A packer that has asked for more and got nothing.
+async fn idle() -> Bench {
+    let bench = Bench::new().with(&["M1"]);
+    let call = bench.receive(&bench.packer);
+    let _ = bench.before(&call).await;
+    bench
+}
+
+#[tokio::test]
+async fn a_consumer_that_waits_for_more_is_quiet() {
+    assert_eq!(idle().await.reasons(&[]), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_consumer_that_has_not_asked_since_its_last_effect_is_not() {
+    let bench = idle().await;
+    let call = bench.insert("tries", "job-M1");
+    let _ = bench.whole(&call).await;
+    assert!(says(
+        &bench.reasons(&[]),
+        "packer-1#1 has not asked for more"
+    ));
+    let call = bench.receive(&bench.packer);
+    let _ = bench.before(&call).await;
+    assert_eq!(bench.reasons(&[]), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_a_living_owner_has_in_hand_is_named_with_its_owner() {
+    let bench = idle().await;
+    let _ = bench.receives(&bench.packer, &["M1"]).await;
+    assert!(says(&bench.reasons(&[]), "packer-1#1 has M1 in hand"));
+}
+
+#[tokio::test]
+async fn between_a_death_and_the_next_start_it_is_not_quiet() {
+    let bench = idle().await;
+    let _ = bench.receives(&bench.packer, &["M1"]).await;
+    bench
+        .board
+        .exited(&bench.packer, None, None, Some(DeathCause::Ordered));
+    // By the board alone nobody lives and nobody holds anything: the supervisors know
+    // that somebody is on the way.
+    assert_eq!(bench.reasons(&[]), Vec::<String>::new());
+    assert!(says(&bench.reasons(&["packer-1"]), "packer-1 is starting"));
+    bench.board.register(&packer(2));
+    assert!(says(
+        &bench.reasons(&[]),
+        "packer-1#2 has not asked for more"
+    ));
+}
+
+#[tokio::test]
+async fn a_submission_under_way_is_not_quiet() {
+    let bench = idle().await;
+    bench.board.submitting(&"M2".into());
+    assert!(says(&bench.reasons(&[]), "M2 is being submitted"));
+    bench.board.refused(&"M2".into(), "no");
+    assert_eq!(bench.reasons(&[]), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_held_call_is_named_with_its_author_and_its_side() {
+    let bench = idle().await;
+    bench.board.arm(fault(
+        Signal::SIGSTOP,
+        "handing-over",
+        None,
+        Times::First(1),
+    ));
+    let call = bench.post(&json!({ "order": "job-M1" }));
+    let mut held = bench.board.before(call);
+    assert!(waits(&mut held).await);
+    assert!(says(
+        &bench.reasons(&[]),
+        "held: POST /parcels of packer-1#1 (Before)"
+    ));
+}
+
+#[tokio::test]
+async fn a_timer_must_begin_twice_after_the_last_effect() {
+    let bench = idle().await;
+    let shop = Incarnation {
+        role: "shop".into(),
+        instance: 1,
+        start: 1,
+    };
+    bench.board.register(&shop);
+    let tick = || {
+        let request = Request::Postgres(PgRequest {
+            statements: vec![statement("select id from unsent", &[])],
+            transaction: Vec::new(),
+            commits: true,
+        });
+        bench.call(&shop, "database", request)
+    };
+    assert!(says(&bench.reasons(&[]), "shop-1#1 has not ticked"));
+    let _ = bench.whole(&tick()).await;
+    assert!(
+        says(&bench.reasons(&[]), "shop-1#1 has not ticked"),
+        "that tick may still be at work"
+    );
+    let _ = bench.whole(&tick()).await;
+    assert_eq!(bench.reasons(&[]), Vec::<String>::new());
+}

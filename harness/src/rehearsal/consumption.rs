@@ -1,0 +1,145 @@
+//! What the consumers may do at this moment, and whether they stopped.
+
+use super::{Rehearsal, RehearsalError};
+use crate::history::Event;
+use crate::ids::{RoleName, StageName};
+
+impl Rehearsal {
+    /// The mode of consumption, if the manifest says where it stands and there is one.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub async fn mode(&self) -> Result<Option<String>, RehearsalError> {
+        let Some(consumption) = &self.manifest.consumption else {
+            return Ok(None);
+        };
+        let claim = &consumption.mode;
+        self.board.outages().usable(&claim.dependency).await;
+        Ok(self
+            .dependencies
+            .value(&claim.dependency, &claim.query, None)
+            .await?)
+    }
+
+    /// Waits until consumption is in a mode, looking again whenever something happened.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub async fn mode_becomes(&self, wanted: &str) -> Result<(), RehearsalError> {
+        let mut watch = self.board.history().watch();
+        loop {
+            watch.mark_unchanged();
+            if self.mode().await?.as_deref() == Some(wanted) {
+                return Ok(());
+            }
+            // The sender lives as long as the history.
+            let _ = watch.changed().await;
+        }
+    }
+
+    /// Whether consumption rests until a person does something, or an outage that nobody
+    /// ends by itself is over: messages may stay in their queues then.
+    pub(super) async fn rests(&self) -> Result<bool, RehearsalError> {
+        let Some(consumption) = &self.manifest.consumption else {
+            return Ok(false);
+        };
+        let Some(mode) = self.mode().await? else {
+            return Ok(false);
+        };
+        let waits_for_outage = mode != consumption.normal
+            && self.board.outages().any_on()
+            && self.paused(consumption.paused.as_ref(), &consumption.resumed);
+        Ok(consumption.rests.contains(&mode) || waits_for_outage)
+    }
+
+    fn paused(&self, begins: Option<&StageName>, ends: &[StageName]) -> bool {
+        self.board.history().read(|entries| {
+            entries
+                .iter()
+                .rev()
+                .find_map(|entry| match &entry.event {
+                    Event::Stage { stage, .. } if Some(stage) == begins => Some(true),
+                    Event::Stage { stage, .. } if ends.contains(stage) => Some(false),
+                    _ => None,
+                })
+                .unwrap_or(false)
+        })
+    }
+
+    /// The stop of consumption that nothing in the scenario expected.
+    pub fn unexpected_stop(&self) -> Option<String> {
+        let stopped = self.manifest.consumption.as_ref()?.stopped.as_ref()?;
+        if self.stop_expected {
+            return None;
+        }
+        self.board.history().read(|entries| {
+            entries.iter().find_map(|entry| match &entry.event {
+                Event::Stage {
+                    stage,
+                    incarnation,
+                    captured,
+                    ..
+                } if stage == stopped => {
+                    let why: Vec<&str> = captured.values().map(String::as_str).collect();
+                    Some(format!(
+                        "{incarnation} stopped consumption ({}), which the scenario did not expect",
+                        why.join(", ")
+                    ))
+                }
+                _ => None,
+            })
+        })
+    }
+
+    /// The configured number of messages in hand.
+    pub(super) fn configured_in_hand(&self) -> Option<u32> {
+        let consumption = self.manifest.consumption.as_ref()?;
+        let lookup = |name: &str| self.dependencies.settings().get(name).cloned();
+        consumption.in_hand.render(&lookup).ok()?.parse().ok()
+    }
+
+    /// Waits until the processes of a role have made so many further calls; tells what else
+    /// happened meanwhile: passages of stages, and effects at queues.
+    pub async fn over_calls(&self, role: &RoleName, calls: usize) -> Vec<String> {
+        let start = self.board.history().last();
+        self.board
+            .until(|| {
+                let made = self.board.history().read(|entries| {
+                    entries
+                        .iter()
+                        .rev()
+                        .take_while(|entry| entry.seq > start)
+                        .filter(|entry| match &entry.event {
+                            Event::Called { author, .. } => {
+                                author.incarnation().is_some_and(|by| by.role == *role)
+                            }
+                            _ => false,
+                        })
+                        .count()
+                });
+                (made >= calls).then_some(())
+            })
+            .await;
+        self.board.history().read(|entries| {
+            entries
+                .iter()
+                .filter(|entry| entry.seq > start)
+                .filter_map(|entry| match &entry.event {
+                    Event::Stage { stage, message, .. } => Some(match message {
+                        Some(message) => format!("{message} passed {stage}"),
+                        None => format!("{stage} was passed"),
+                    }),
+                    Event::Delivered { message_id, .. } => Some(format!("{message_id} delivered")),
+                    Event::Deleted { receipt, .. } => Some(format!("{receipt} deleted")),
+                    Event::Exited { incarnation, .. } => Some(format!("{incarnation} ended")),
+                    Event::Performed {
+                        request,
+                        write: true,
+                        ..
+                    } => Some(format!("{request} performed")),
+                    _ => None,
+                })
+                .collect()
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Connections that reached a dependency and came through no tap: of what they did
+//! nothing was witnessed, so nothing follows from the history.
+//!
+//! Each dependency that the harness provides keeps a record of its own of who came. It is
+//! held against the ports of the taps' connections once all processes are gone.
+
+use std::collections::BTreeSet;
+
+use super::{Rehearsal, dependencies};
+use crate::embedded::queue::admin;
+use crate::history::Event;
+use crate::ids::DependencyName;
+
+/// How the harness's own sessions name themselves.
+const OWN_SESSION: &str = "rehearse";
+
+impl Rehearsal {
+    /// Notes everybody who came past the taps as trouble.
+    pub(super) async fn note_strangers(&self) {
+        for name in self.manifest.dependencies.keys() {
+            let reason = match self.callers(name).await {
+                Ok(Some(callers)) => {
+                    let known = self.board.tap_ports(name);
+                    let strangers: Vec<String> = callers
+                        .difference(&known)
+                        .map(ToString::to_string)
+                        .collect();
+                    if strangers.is_empty() {
+                        continue;
+                    }
+                    format!(
+                        "`{name}` was reached past the taps, from port {}: nothing that was \
+                         done there was witnessed; give every process its address from the \
+                         placeholders of the manifest",
+                        strangers.join(", ")
+                    )
+                }
+                Ok(None) => continue,
+                Err(reason) => format!("it cannot be told who came to `{name}`: {reason}"),
+            };
+            self.board.history().append(Event::Trouble { reason });
+        }
+    }
+
+    /// The ports from which others than the harness came; none where the dependency
+    /// keeps no record that the harness could read.
+    async fn callers(&self, name: &DependencyName) -> Result<Option<BTreeSet<u16>>, String> {
+        let dependencies = &self.dependencies;
+        if let Some(stub) = dependencies.stubs.get(name) {
+            return Ok(Some(stub.callers()));
+        }
+        if let Some(database) = dependencies.databases.get(name) {
+            let visitors = self.venue.visitors(database.address, &database.name);
+            let visitors = visitors.transpose().map_err(|error| error.to_string())?;
+            return Ok(visitors.map(|visitors| {
+                visitors
+                    .into_iter()
+                    .filter(|visitor| visitor.application.as_deref() != Some(OWN_SESSION))
+                    .map(|visitor| visitor.port)
+                    .collect()
+            }));
+        }
+        if let Some(service) = dependencies.queues.get(name)
+            && self.venue.serves_queues_at(service.address)
+        {
+            let mut callers = BTreeSet::new();
+            for own in service.queues.values() {
+                callers.extend(called(service, &own.name).await?);
+            }
+            return Ok(Some(callers));
+        }
+        Ok(None)
+    }
+}
+
+async fn called(
+    service: &dependencies::QueueService,
+    queue: &str,
+) -> Result<BTreeSet<u16>, String> {
+    let place = format!(
+        "http://{}{}callers?queue={queue}",
+        service.address,
+        admin::PREFIX
+    );
+    let client = reqwest::Client::builder().no_proxy().build();
+    let asked = async {
+        client?
+            .get(place)
+            .send()
+            .await?
+            .error_for_status()?
+            .bytes()
+            .await
+    };
+    let answer = asked.await.map_err(|error| error.to_string())?;
+    let ports: admin::Ports = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
+    Ok(ports.ports)
+}

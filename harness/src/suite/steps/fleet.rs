@@ -1,0 +1,270 @@
+//! Who is in hand together, what consumers may do over time, and what no longer happens.
+
+use super::process::differ;
+use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
+use crate::gherkin::{Step, StepError, StepKind};
+use crate::history::Event;
+use crate::ids::{RoleName, StageName};
+use crate::judge::{Evidence, Hands};
+use crate::suite::Scene;
+
+const GROUP: &str = "consumption";
+
+pub(super) fn pack() -> Vec<Step<Scene>> {
+    let mut pack = vec![
+        Step::given("consumption is expected to stop")
+            .doc("Without this a stop of consumption ends the rehearsal at once as failed.")
+            .example("Given consumption is expected to stop")
+            .group(GROUP)
+            .run(|scene: &mut Scene, _, _, _| {
+                Box::pin(async move {
+                    scene.plan("what is expected of consumption")?.expect_stop();
+                    Ok(())
+                })
+            }),
+        Step::given("{message} waits at {stage} until {messages} have/has passed {stage}")
+            .also(StepKind::When)
+            .doc("A barrier for several: the process that passes the stage with the message waits there until each of the others got that far.")
+            .example("Given M3 waits at processing until M1 and M2 have passed processing")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (message, stage) = (arguments.message(0), arguments.stage(1));
+                    for other in arguments.messages(2) {
+                        let until = Until {
+                            message: other.clone(),
+                            stage: arguments.stage(3),
+                        };
+                        scene.check_declared(std::slice::from_ref(other))?;
+                        scene.arm(Fault {
+                            effect: Effect::Hold(Some(until)),
+                            point: Point::stage(stage.clone()),
+                            whose: Whose::These(vec![message.clone()]),
+                            times: Times::First(1),
+                        })?;
+                    }
+                    Ok(())
+                })
+            }),
+        Step::when("consumption has become {string}")
+            .doc("Waits until the system says that consumption is in this mode.")
+            .example("When consumption has become \"paused\"")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let mode = arguments.text(0);
+                    scene.say(&format!("waiting until consumption is {mode}"));
+                    let rehearsal = scene.running().await?;
+                    rehearsal.mode_becomes(mode).await.map_err(StepError::broken)
+                })
+            }),
+        Step::then("consumption is {string}")
+            .doc("Once everything is quiet, the system says that consumption is in this mode.")
+            .example("Then consumption is \"stopped\"")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let expected = arguments.text(0);
+                    scene.snapshot().await?;
+                    let mode = scene.running().await?.mode().await;
+                    let seen = mode.map_err(StepError::broken)?;
+                    let seen = seen.unwrap_or_else(|| "unknown".to_owned());
+                    if seen == expected {
+                        return Ok(());
+                    }
+                    Err(StepError::failed(format!(
+                        "consumption is {seen:?}; expected {expected:?}"
+                    )))
+                })
+            }),
+        Step::then("{stage} was passed {int} time(s)")
+            .doc("Counts passages of a stage, with whichever message.")
+            .example("Then received was passed 4 times")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (stage, expected) = (arguments.stage(0), arguments.int(1));
+                    scene.snapshot().await?;
+                    let seen = passages(scene, &stage, None).await?;
+                    differ(format!("passages of {stage}"), expected, seen)
+                })
+            }),
+        Step::then("{stage} was passed at least {int} time(s)")
+            .doc("Counts passages of a stage, with whichever message.")
+            .example("Then received was passed at least 4 times")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (stage, least) = (arguments.stage(0), arguments.int(1));
+                    scene.snapshot().await?;
+                    let seen = passages(scene, &stage, None).await?;
+                    if seen >= least {
+                        return Ok(());
+                    }
+                    differ(format!("passages of {stage}, at least"), least, seen)
+                })
+            }),
+        Step::then("{stage} was passed with {string}")
+            .doc("The stage was passed, and a value captured there is this one.")
+            .example("Then quarantined was passed with \"attempt limit\"")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (stage, value) = (arguments.stage(0), arguments.text(1).to_owned());
+                    scene.snapshot().await?;
+                    if passages(scene, &stage, Some(&value)).await? > 0 {
+                        return Ok(());
+                    }
+                    Err(StepError::failed(format!("{stage} was never passed with {value:?}")))
+                })
+            }),
+        Step::then("nothing more happens over {int} calls of the {process}")
+            .doc("Waits until the process has made so many further calls; no stage is passed meanwhile, nothing delivered, deleted or performed.")
+            .example("Then nothing more happens over 20 calls of the worker")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let calls = usize::try_from(arguments.count(0)?).unwrap_or(usize::MAX);
+                    let role = arguments.process(1).role;
+                    scene.snapshot().await?;
+                    let rehearsal = scene.running().await?;
+                    let happened = rehearsal.over_calls(&role, calls).await;
+                    if happened.is_empty() {
+                        return Ok(());
+                    }
+                    Err(StepError::failed(format!("something happened: {}", happened.join(", "))))
+                })
+            }),
+        Step::then("at most {int} % of the last {int} messages that ended are {end}")
+            .doc("The share of one end among the latest ends, as witnessed.")
+            .example("Then at most 20 % of the last 50 messages that ended are quarantined")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (percent, window, end) =
+                        (arguments.int(0), arguments.count(1)?, arguments.text(2));
+                    scene.snapshot().await?;
+                    let mut ends: Vec<(u64, String)> = scene.running().await?.ledger(|ledger| {
+                        let accounts = ledger.accounts.values();
+                        accounts.flat_map(|account| account.ends.clone()).collect()
+                    });
+                    ends.sort();
+                    let latest: Vec<_> = ends
+                        .iter()
+                        .rev()
+                        .take(usize::try_from(window).unwrap_or(usize::MAX))
+                        .collect();
+                    let of_it = latest.iter().filter(|(_, ended)| ended == end).count();
+                    if of_it as u64 * 100 <= percent.unsigned_abs() * latest.len() as u64 {
+                        return Ok(());
+                    }
+                    Err(StepError::failed(format!(
+                        "{of_it} of the last {} messages that ended are {end}",
+                        latest.len()
+                    )))
+                })
+            }),
+    ];
+    for (phrase, example, doc) in [
+        ("", "", "in the whole rehearsal"),
+        (
+            " before {stage}",
+            " before on-trial",
+            "before the stage was first passed",
+        ),
+        (
+            " between {stage} and {stage}",
+            " between on-trial and trial-over",
+            "from the first passage of the one stage to the first of the other",
+        ),
+        (
+            " after {stage}",
+            " after trial-over",
+            "since the stage was last passed",
+        ),
+    ] {
+        pack.push(
+            Step::then(format!("the {{process}} had at most {{int}} in hand{phrase}"))
+                .doc(format!(
+                    "The most messages that one instance had in hand at once, {doc}, is exactly this figure."
+                ))
+                .example(format!("Then the worker had at most 5 in hand{example}"))
+                .group(GROUP)
+                .run(move |scene: &mut Scene, arguments, _, _| {
+                    Box::pin(async move {
+                        let (role, expected) = (arguments.process(0).role, arguments.int(1));
+                        scene.snapshot().await?;
+                        let (from, to) = match phrase.split(' ').nth(1) {
+                            None => (0, u64::MAX),
+                            Some("before") => (0, first(scene, &arguments.stage(2)).await?),
+                            Some("after") => (last(scene, &arguments.stage(2)).await?, u64::MAX),
+                            Some(_) => (
+                                first(scene, &arguments.stage(2)).await?,
+                                first(scene, &arguments.stage(3)).await?,
+                            ),
+                        };
+                        let seen = most_in_hand(scene, &role, from, to).await?;
+                        differ(format!("most in hand of the {role}{phrase}"), expected, seen)
+                    })
+                }),
+        );
+    }
+    pack
+}
+
+async fn passages(
+    scene: &mut Scene,
+    wanted: &StageName,
+    with: Option<&str>,
+) -> Result<i64, StepError> {
+    let count = scene.running().await?.history().read(|entries| {
+        entries
+            .iter()
+            .filter(|entry| {
+                matches!(&entry.event, Event::Stage { stage, captured, .. }
+                    if stage == wanted
+                        && with.is_none_or(|value| captured.values().any(|seen| seen == value)))
+            })
+            .count()
+    });
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+async fn passed_at(scene: &mut Scene, wanted: &StageName) -> Result<Vec<u64>, StepError> {
+    let at: Vec<u64> = scene.running().await?.history().read(|entries| {
+        entries
+            .iter()
+            .filter(|entry| matches!(&entry.event, Event::Stage { stage, .. } if stage == wanted))
+            .map(|entry| entry.seq)
+            .collect()
+    });
+    if at.is_empty() {
+        return Err(StepError::failed(format!("{wanted} was never passed")));
+    }
+    Ok(at)
+}
+
+async fn first(scene: &mut Scene, stage: &StageName) -> Result<u64, StepError> {
+    Ok(passed_at(scene, stage).await?[0])
+}
+
+async fn last(scene: &mut Scene, stage: &StageName) -> Result<u64, StepError> {
+    Ok(passed_at(scene, stage).await?.last().copied().unwrap_or(0))
+}
+
+async fn most_in_hand(
+    scene: &mut Scene,
+    role: &RoleName,
+    from: u64,
+    to: u64,
+) -> Result<i64, StepError> {
+    let manifest = std::sync::Arc::clone(scene.manifest());
+    let most = scene.running().await?.history().read(|entries| {
+        let evidence = Evidence {
+            manifest: &manifest,
+            entries,
+        };
+        Hands::of(evidence).most(role, from, to)
+    });
+    Ok(i64::try_from(most).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,276 @@
+//! Outages: a dependency, or a part of it, is ill from one moment to another.
+//!
+//! What a phrase leaves open stands in a table below it, one row for each: `only`, `of`,
+//! `for`, `one message in`, `from`, `until`.
+
+use crate::gherkin::{Arguments, Step, StepError, StepKind, Table};
+use crate::ids::{DependencyName, MessageName, RoleName};
+use crate::manifest::{Manifest, Protocol};
+use crate::outage::{ErrorReply, Moment, Names, Outage, Part, Way};
+use crate::suite::Scene;
+
+const GROUP: &str = "outages";
+
+/// What a phrase makes of its values.
+type WayOf = fn(&Arguments) -> Way;
+
+pub(super) fn pack() -> Vec<Step<Scene>> {
+    let ways: [(&str, &str, &str, WayOf); 11] = [
+        (
+            "refuses connections",
+            "refuses connections",
+            "Connections are refused by the operating system; those that are there carry one more call at most.",
+            |_| Way::Refuses,
+        ),
+        (
+            "resets connections",
+            "resets connections",
+            "Connections that are there are reset at once, further ones at their first call.",
+            |_| Way::Resets,
+        ),
+        (
+            "hangs",
+            "hangs",
+            "Nothing gets through and nothing comes back until it is over; then all goes on.",
+            |_| Way::Hangs,
+        ),
+        (
+            "swallows everything",
+            "swallows everything",
+            "Calls never arrive and are never answered, also after it is over.",
+            |_| Way::Swallows,
+        ),
+        (
+            "is read-only",
+            "is read-only",
+            "What writes is refused with SQLSTATE 25006; what reads is answered.",
+            |_| Way::ReadsOnly,
+        ),
+        (
+            "answers {int}",
+            "answers 503",
+            "Every call is answered with this status and not performed.",
+            |arguments| Way::Answers(status(arguments, 1)),
+        ),
+        (
+            "answers {string}",
+            "answers \"53300\"",
+            "Every call is answered with this error of its protocol (SQLSTATE, or an error of SQS) and not performed.",
+            |arguments| Way::Answers(ErrorReply::Code(arguments.text(1).to_owned())),
+        ),
+        (
+            "performs and closes",
+            "performs and closes",
+            "Calls are performed; the connection closes instead of an answer.",
+            |_| Way::PerformsAndCloses,
+        ),
+        (
+            "performs and hangs",
+            "performs and hangs",
+            "Calls are performed; the answer comes when it is over.",
+            |_| Way::PerformsAndHangs,
+        ),
+        (
+            "performs and answers {int}",
+            "performs and answers 502",
+            "Calls are performed; the answer is this status.",
+            |arguments| Way::PerformsAndAnswers(status(arguments, 1)),
+        ),
+        (
+            "performs and answers {string}",
+            "performs and answers \"InternalFailure\"",
+            "Calls are performed; the answer is this error of the protocol.",
+            |arguments| Way::PerformsAndAnswers(ErrorReply::Code(arguments.text(1).to_owned())),
+        ),
+    ];
+    let real: [(&str, &str, &str, WayOf); 2] = [
+        (
+            "freezes",
+            "freezes",
+            "All processes of its server are stopped (SIGSTOP); it gets a server of its own.",
+            |_| Way::Freezes,
+        ),
+        (
+            "dies",
+            "dies",
+            "All processes of its server are killed; when it is over it starts again with what it had acknowledged. It gets a server of its own.",
+            |_| Way::Dies,
+        ),
+    ];
+    let mut pack: Vec<Step<Scene>> = ways
+        .into_iter()
+        .chain(real)
+        .map(|(phrase, example, doc, way)| {
+            Step::given(format!("the {{dependency}} {phrase}"))
+                .also(StepKind::When)
+                .doc(format!(
+                    "{doc} A table may say `only`, `of`, `for`, `one message in`, `from`, `until`."
+                ))
+                .example(format!("When the {} {example}", whose(phrase)))
+                .group(GROUP)
+                .run(move |scene: &mut Scene, arguments, table, _| {
+                    Box::pin(async move {
+                        let dependency = DependencyName::new(arguments.text(0));
+                        let outage = outage(scene, dependency, way(&arguments), table)?;
+                        scene.strike(outage).await
+                    })
+                })
+        })
+        .collect();
+    pack.push(
+        Step::given("the {dependency} has a server of its own")
+            .doc("No other rehearsal uses its server, so that it may be frozen or killed while the system runs.")
+            .example("Given the database has a server of its own")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let dependency = DependencyName::new(arguments.text(0));
+                    scene.plan("who has a server of its own")?.own(dependency);
+                    Ok(())
+                })
+            }),
+    );
+    pack.push(
+        Step::when("the {dependency} is well again")
+            .doc("Ends every outage of a dependency and waits until it can be reached.")
+            .example("When the outside is well again")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let dependency = DependencyName::new(arguments.text(0));
+                    if scene.running().await?.heal(&dependency).await == 0 {
+                        return Err(StepError::invalid(format!("the {dependency} was not ill")));
+                    }
+                    Ok(())
+                })
+            }),
+    );
+    pack
+}
+
+/// Whose example it is: not every way suits every protocol.
+fn whose(phrase: &str) -> &'static str {
+    match phrase {
+        "freezes" | "dies" | "is read-only" | "answers {string}" => "database",
+        "performs and answers {string}" => "queue",
+        _ => "outside",
+    }
+}
+
+fn status(arguments: &Arguments, position: usize) -> ErrorReply {
+    ErrorReply::Status(u16::try_from(arguments.int(position)).unwrap_or(500))
+}
+
+fn outage(
+    scene: &Scene,
+    dependency: DependencyName,
+    way: Way,
+    table: Option<Table>,
+) -> Result<Outage, StepError> {
+    let manifest = scene.manifest();
+    check_way(manifest, &dependency, &way)?;
+    let names = names(manifest);
+    let mut outage = Outage {
+        dependency,
+        way,
+        part: Part::default(),
+        from: None,
+        until: Vec::new(),
+    };
+    let Some(table) = table else {
+        return Ok(outage);
+    };
+    let rows = table.pairs().ok_or_else(|| {
+        StepError::invalid("the table of an outage has two columns").with_help(ROWS)
+    })?;
+    for (key, value) in rows {
+        match key {
+            "only" => outage.part.only = Some(value.to_owned()),
+            "of" => outage.part.of = Some(process(manifest, value)?),
+            "for" => outage.part.messages.extend(messages(value)?),
+            "one message in" => {
+                let count = value.parse().ok().filter(|count| *count > 0);
+                outage.part.one_in = Some(count.ok_or_else(|| {
+                    StepError::invalid(format!("`{value}` is no count; write 1 or more"))
+                })?);
+            }
+            "from" => outage.from = Some(moment(value, &names)?),
+            "until" => outage.until.push(moment(value, &names)?),
+            _ => {
+                return Err(StepError::invalid(format!("an outage has no `{key}`")).with_help(ROWS));
+            }
+        }
+    }
+    Ok(outage)
+}
+
+const ROWS: &str = "its rows are `only`, `of`, `for`, `one message in`, `from` and `until`";
+
+fn check_way(manifest: &Manifest, dependency: &DependencyName, way: &Way) -> Result<(), StepError> {
+    let protocol = &manifest.dependencies[dependency].protocol;
+    let fits = match way {
+        Way::ReadsOnly => matches!(protocol, Protocol::Postgres),
+        Way::Freezes | Way::Dies => !matches!(protocol, Protocol::Http { .. }),
+        Way::Answers(ErrorReply::Status(_)) | Way::PerformsAndAnswers(ErrorReply::Status(_)) => {
+            !matches!(protocol, Protocol::Postgres)
+        }
+        Way::Answers(ErrorReply::Code(_)) | Way::PerformsAndAnswers(ErrorReply::Code(_)) => {
+            !matches!(protocol, Protocol::Http { .. })
+        }
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(StepError::invalid(format!(
+        "`{dependency} {way}` makes no sense with its protocol"
+    ))
+    .with_help("HTTP answers with a status, PostgreSQL and SQS with an error of their own"))
+}
+
+/// The names that moments may use.
+pub(super) fn names(manifest: &Manifest) -> Names {
+    Names {
+        stages: manifest.stages.keys().cloned().collect(),
+        totals: manifest
+            .totals
+            .iter()
+            .filter(|(_, total)| total.witness.is_some())
+            .map(|(name, _)| name.clone())
+            .collect(),
+    }
+}
+
+fn moment(text: &str, names: &Names) -> Result<Moment, StepError> {
+    Moment::parse(text, names).map_err(|fault| StepError::invalid(fault.to_string()))
+}
+
+fn process(manifest: &Manifest, text: &str) -> Result<(RoleName, Option<u32>), StepError> {
+    let role = RoleName::new(text);
+    if manifest.processes.contains_key(&role) {
+        return Ok((role, None));
+    }
+    let instance = text.rsplit_once('-').and_then(|(role, instance)| {
+        let role = RoleName::new(role);
+        let known = manifest.processes.contains_key(&role);
+        known.then_some((role, Some(instance.parse().ok()?)))
+    });
+    instance.ok_or_else(|| StepError::invalid(format!("there is no process `{text}`")))
+}
+
+fn messages(text: &str) -> Result<Vec<MessageName>, StepError> {
+    let is_message = |word: &&str| {
+        word.strip_prefix('M')
+            .is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let words: Vec<&str> = text
+        .split([',', ' '])
+        .filter(|word| !word.is_empty() && *word != "and")
+        .collect();
+    if words.is_empty() || !words.iter().all(is_message) {
+        return Err(StepError::invalid(format!(
+            "`{text}` names no messages; write `M1, M2 and M3`"
+        )));
+    }
+    Ok(words.into_iter().map(MessageName::new).collect())
+}
