@@ -22,6 +22,7 @@ mod outages;
 mod own;
 mod plan;
 mod processes;
+mod provided;
 mod quiet;
 mod snapshot;
 mod strangers;

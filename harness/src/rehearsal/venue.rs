@@ -17,9 +17,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use super::dependencies::{Database, Dependencies, OwnQueue, QueueService};
 use super::own::{OwnQueueServer, OwnServer};
-use crate::deployment::containers::{
-    ContainerOptions, Containers, DependencyContainer, Engine, EngineError, Image,
-};
+use super::provided::{CONTAINER_START, Provided, Provider};
+use crate::deployment::containers::{Containers, DependencyContainer, Engine, EngineError};
 use crate::deployment::readiness::{self, NotReady};
 use crate::deployment::{
     self, Child, Driver, DriverKind, ExitOutcome, HostProcesses, Logs, Reexecute, Registry,
@@ -35,8 +34,6 @@ use crate::stub::Stub;
 
 /// How long an embedded server may take to start.
 const SERVER_START: Duration = Duration::from_secs(30);
-/// How long a dependency in a container may take to start.
-const CONTAINER_START: Duration = Duration::from_secs(60);
 /// Between two tries to connect to it.
 const TICK: Duration = Duration::from_millis(20);
 /// SQLSTATE `cannot_connect_now`.
@@ -194,6 +191,7 @@ pub struct Venue {
 /// What a server of a rehearsal's own is started with.
 struct Means {
     search: Search,
+    provider: Option<Provider>,
     program: PathBuf,
     logs: PathBuf,
 }
@@ -310,46 +308,26 @@ impl Venue {
         let mut queues = BTreeMap::new();
         let mut externals = BTreeMap::new();
         let mut containers = Vec::new();
+        let provider = engine.map(|engine| Provider {
+            engine,
+            program: program.clone(),
+            logs: logs.clone(),
+        });
         for (name, dependency) in &manifest.dependencies {
-            let Provide::Container {
-                image,
-                port,
-                environment,
-            } = &dependency.provide
+            let Some(provider) = &provider else { continue };
+            let started = provider.start(name, dependency, name.as_str(), &*tell);
+            let Some(Provided {
+                container,
+                password,
+            }) = started.await?
             else {
                 continue;
             };
-            let engine = engine.as_ref().expect("connected above");
-            let password = uuid::Uuid::new_v4().simple().to_string();
-            let mut environment = environment.clone();
-            let (ours, arguments) = match &dependency.protocol {
-                Protocol::Postgres => {
-                    environment.insert("POSTGRES_PASSWORD".to_owned(), password.clone());
-                    (Image::Postgres, postgres_arguments())
-                }
-                _ => (Image::queue(&program), Vec::new()),
-            };
-            let options = ContainerOptions {
-                name: name.to_string(),
-                image: image.clone().map_or(ours, Image::Named),
-                port: *port,
-                environment,
-                arguments,
-                logs: Logs::together(logs.join(format!("{name}.log"))),
-            };
-            let container =
-                DependencyContainer::start(engine, options, CONTAINER_START, &*tell).await?;
             let address = container.address();
             containers.push(container);
             match &dependency.protocol {
                 Protocol::Postgres => {
-                    let origin = Origin {
-                        address,
-                        user: "postgres".to_owned(),
-                        password,
-                        administration: "postgres".to_owned(),
-                        template: template_name(&run, name),
-                    };
+                    let origin = Origin::in_container(address, password, template_name(&run, name));
                     origin.accepting(name).await?;
                     databases.insert(name.clone(), origin);
                 }
@@ -424,6 +402,7 @@ impl Venue {
             versions,
             rehearsals: AtomicU32::new(0),
             means: Means {
+                provider,
                 search: database,
                 program,
                 logs,
@@ -467,10 +446,6 @@ impl Venue {
         self.queue_server.is_some() && self.queues.values().any(|own| *own == address)
     }
 
-    pub(super) fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
     /// A database, queues and stubs for one rehearsal alone.
     pub(super) async fn provide(
         &self,
@@ -497,7 +472,14 @@ impl Venue {
             let Protocol::Sqs { queues: wanted } = &dependency.protocol else {
                 continue;
             };
-            let address = if own.contains(name) {
+            let address = if own.contains(name)
+                && let Some(provided) = self.own_container(name, number).await?
+            {
+                let address = provided.container.address();
+                let server = OwnServer::Container(Arc::new(provided.container));
+                servers.insert(name.clone(), server);
+                address
+            } else if own.contains(name) {
                 let directory = self.means.logs.join(format!("{name}-{number}"));
                 let (program, registry) = (self.means.program.clone(), self.registry.clone());
                 let (server, address) = OwnQueueServer::start(program, directory, registry).await?;
@@ -528,15 +510,17 @@ impl Venue {
         name: &DependencyName,
         number: u32,
     ) -> Result<(OwnServer, Database), VenueError> {
-        let log = self.means.logs.join(format!("{name}-{number}.log"));
-        let options = ServerOptions::new(self.means.search.clone(), log);
-        let server = Server::start(options, &self.registry, Arc::new(|_: &str| {})).await?;
-        let origin = Origin {
-            address: server.address(),
-            user: server.connect_options("postgres").get_username().to_owned(),
-            password: server.password().to_owned(),
-            administration: "postgres".to_owned(),
-            template: "template0".to_owned(),
+        let (server, origin) = match self.own_container(name, number).await? {
+            Some(Provided {
+                container,
+                password,
+            }) => {
+                let address = container.address();
+                let origin = Origin::in_container(address, password, "template0".to_owned());
+                origin.accepting(name).await?;
+                (OwnServer::Container(Arc::new(container)), origin)
+            }
+            None => self.own_embedded(name, number).await?,
         };
         let database = origin.copy(name, &self.run, number).await?;
         let mut values = BTreeMap::from([("root".to_owned(), root_of(&self.manifest))]);
@@ -556,7 +540,39 @@ impl Venue {
             )
             .await?;
         }
-        Ok((OwnServer::Database(Arc::new(server)), database))
+        Ok((server, database))
+    }
+
+    async fn own_embedded(
+        &self,
+        name: &DependencyName,
+        number: u32,
+    ) -> Result<(OwnServer, Origin), VenueError> {
+        let log = self.means.logs.join(format!("{name}-{number}.log"));
+        let options = ServerOptions::new(self.means.search.clone(), log);
+        let server = Server::start(options, &self.registry, Arc::new(|_: &str| {})).await?;
+        let origin = Origin {
+            address: server.address(),
+            user: server.connect_options("postgres").get_username().to_owned(),
+            password: server.password().to_owned(),
+            administration: "postgres".to_owned(),
+            template: "template0".to_owned(),
+        };
+        Ok((OwnServer::Database(Arc::new(server)), origin))
+    }
+
+    /// A container that this rehearsal alone uses, if the dependency is provided in one.
+    async fn own_container(
+        &self,
+        name: &DependencyName,
+        number: u32,
+    ) -> Result<Option<Provided>, VenueError> {
+        let Some(provider) = &self.means.provider else {
+            return Ok(None);
+        };
+        let dependency = &self.manifest.dependencies[name];
+        let server = format!("{name}-{number}");
+        Ok(provider.start(name, dependency, &server, &|_| {}).await?)
     }
 
     /// Removes what [`Warm::provide`] made.
@@ -631,7 +647,7 @@ impl Venue {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        futures::future::join_all(containers.into_iter().map(DependencyContainer::remove)).await;
+        futures::future::join_all(containers.iter().map(DependencyContainer::remove)).await;
         let guard = self
             .guard
             .lock()
@@ -648,6 +664,16 @@ impl Venue {
 }
 
 impl Origin {
+    fn in_container(address: SocketAddr, password: String, template: String) -> Self {
+        Self {
+            address,
+            user: "postgres".to_owned(),
+            password,
+            administration: "postgres".to_owned(),
+            template,
+        }
+    }
+
     fn options(&self, database: &str) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .host(&self.address.ip().to_string())
@@ -744,22 +770,6 @@ impl Origin {
             pool,
         })
     }
-}
-
-/// What a throw-away server need not do; what it acknowledged survives its own death
-/// all the same.
-fn postgres_arguments() -> Vec<String> {
-    [
-        "fsync=off",
-        "synchronous_commit=on",
-        "max_connections=200",
-        "autovacuum=off",
-        "jit=off",
-        "client_connection_check_interval=100ms",
-    ]
-    .iter()
-    .flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()])
-    .collect()
 }
 
 fn template_name(run: &RunId, dependency: &DependencyName) -> String {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use testcontainers::bollard::query_parameters::{
     KillContainerOptions, StartContainerOptions, WaitContainerOptionsBuilder,
 };
 use testcontainers::core::Mount;
-use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
+use testcontainers::{GenericImage, ImageExt as _};
 use tokio::net::TcpStream;
 
 use super::engine::Engine;
@@ -44,9 +45,11 @@ pub struct ContainerOptions {
 pub struct DependencyContainer {
     engine: Engine,
     options: ContainerOptions,
-    container: ContainerAsync<GenericImage>,
+    container: String,
     seats: Holders,
-    seat: Holder,
+    /// There until it is removed.
+    seat: Mutex<Option<Holder>>,
+    address: SocketAddr,
     volumes: Vec<String>,
 }
 
@@ -73,7 +76,7 @@ impl DependencyContainer {
         let seats = Holders::new(engine.clone(), network, &part);
         let seat = seats.take().await?;
         let volumes = make_volumes(engine, &options).await?;
-        let name = format!("rehearsal-{}-{part}", engine.labels.run());
+        let name = format!("rehearsal-{}-{part}-server", engine.labels.run());
         let (repository, tag) = image::split(options.image.name());
         let joined = format!("container:{}", seat.id());
         let mut request = GenericImage::new(repository, tag)
@@ -90,13 +93,15 @@ impl DependencyContainer {
             request = request.with_mount(Mount::volume_mount(volume, path));
         }
         let container = engine.launch("start a dependency", &name, request).await?;
-        pump_into(engine, container.id(), &options.logs);
+        pump_into(engine, &container, &options.logs);
+        let address = (seat.address(), options.port).into();
         let started = Self {
             engine: engine.clone(),
             options,
             container,
             seats,
-            seat,
+            seat: Mutex::new(Some(seat)),
+            address,
             volumes: volumes.into_iter().map(|(volume, _)| volume).collect(),
         };
         started.answering(within).await?;
@@ -105,7 +110,7 @@ impl DependencyContainer {
 
     /// Where the harness reaches it: the same address through all its starts.
     pub fn address(&self) -> SocketAddr {
-        (self.seat.address(), self.options.port).into()
+        self.address
     }
 
     /// Waits until its port accepts connections.
@@ -141,7 +146,7 @@ impl DependencyContainer {
         let mut waiting = Box::pin(
             self.engine
                 .docker()
-                .wait_container(self.container.id(), Some(options)),
+                .wait_container(&self.container, Some(options)),
         );
         waiting.next().await;
     }
@@ -151,9 +156,8 @@ impl DependencyContainer {
     /// # Errors
     /// When the engine refuses.
     pub async fn pause(&self) -> Result<(), EngineError> {
-        self.container.pause().await.map_err(|error| {
-            EngineError::of_start(self.engine.host(), "freeze a dependency", &error)
-        })
+        let paused = self.engine.docker().pause_container(&self.container).await;
+        paused.map_err(self.engine.refused("freeze a dependency"))
     }
 
     /// Ends [`DependencyContainer::pause`].
@@ -161,10 +165,22 @@ impl DependencyContainer {
     /// # Errors
     /// When the engine refuses.
     pub async fn unpause(&self) -> Result<(), EngineError> {
-        self.container
-            .unpause()
-            .await
-            .map_err(|error| EngineError::of_start(self.engine.host(), "thaw a dependency", &error))
+        let docker = self.engine.docker();
+        let unpaused = docker.unpause_container(&self.container).await;
+        unpaused.map_err(self.engine.refused("thaw a dependency"))
+    }
+
+    /// [`DependencyContainer::unpause`] for whoever cannot wait for it: blocks for the
+    /// length of a request. Harmless if it is not frozen.
+    pub fn unpause_now(&self) {
+        let (engine, container) = (self.engine.clone(), self.container.clone());
+        let unpausing = std::thread::spawn(move || {
+            let docker = engine.docker();
+            let _ = engine
+                .runtime
+                .block_on(async { docker.unpause_container(&container).await });
+        });
+        let _ = unpausing.join();
     }
 
     /// Kills it, with what it had not written.
@@ -175,7 +191,7 @@ impl DependencyContainer {
         let killed = self
             .engine
             .docker()
-            .kill_container(self.container.id(), None::<KillContainerOptions>)
+            .kill_container(&self.container, None::<KillContainerOptions>)
             .await;
         killed.map_err(self.engine.refused("kill a dependency"))?;
         self.ended().await;
@@ -190,30 +206,27 @@ impl DependencyContainer {
         let started = self
             .engine
             .docker()
-            .start_container(self.container.id(), None::<StartContainerOptions>)
+            .start_container(&self.container, None::<StartContainerOptions>)
             .await;
         started.map_err(self.engine.refused("start a dependency again"))?;
-        pump_into(&self.engine, self.container.id(), &self.options.logs);
+        pump_into(&self.engine, &self.container, &self.options.logs);
         self.answering(within).await
     }
 
     /// Removes it with its data and its network.
-    pub async fn remove(self) {
-        let Self {
-            engine,
-            container,
-            seats,
-            seat,
-            volumes,
-            ..
-        } = self;
-        engine.retire(container).await;
+    pub async fn remove(&self) {
+        self.engine.remove_container(&self.container).await;
+        let seat = self
+            .seat
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         drop(seat);
-        seats.close().await;
-        for volume in volumes {
+        self.seats.close().await;
+        for volume in &self.volumes {
             let none = None::<testcontainers::bollard::query_parameters::RemoveVolumeOptions>;
             // What cannot be removed here is found by its label at the end of the run.
-            let _ = engine.docker().remove_volume(&volume, none).await;
+            let _ = self.engine.docker().remove_volume(volume, none).await;
         }
     }
 }

@@ -94,15 +94,20 @@ impl Engine {
         move |refusal| EngineError::of(&host, &what, &refusal)
     }
 
-    /// Starts a container. Nothing of it is left if that fails.
+    /// Starts a container and gives back its id. Nothing of it is left if that fails.
     pub(super) async fn launch(
         &self,
         what: &str,
         name: &str,
         request: ContainerRequest<GenericImage>,
-    ) -> Result<ContainerAsync<GenericImage>, EngineError> {
+    ) -> Result<String, EngineError> {
         ANCHOR.get_or_try_init(|| self.anchor()).await?;
-        self.run(what, name, request).await
+        let container = self.run(what, name, request).await?;
+        let id = container.id().to_owned();
+        // Dropped, it would remove the container, and panic outside of a runtime. What
+        // removes it here is its owner, and in the end its label.
+        std::mem::forget(container);
+        Ok(id)
     }
 
     async fn run(

@@ -8,7 +8,7 @@ use testcontainers::bollard::models::{
     EndpointIpamConfig, EndpointSettings, NetworkConnectRequest, NetworkDisconnectRequest,
 };
 use testcontainers::bollard::query_parameters::InspectContainerOptions;
-use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
+use testcontainers::{GenericImage, ImageExt as _};
 
 use super::engine::Engine;
 use super::error::EngineError;
@@ -45,7 +45,7 @@ pub struct Holder {
 
 #[derive(Debug)]
 struct Held {
-    container: ContainerAsync<GenericImage>,
+    container: String,
     address: IpAddr,
     port: AtomicU16,
 }
@@ -113,16 +113,13 @@ impl Holders {
         })
     }
 
-    async fn address_of(
-        &self,
-        container: &ContainerAsync<GenericImage>,
-    ) -> Result<IpAddr, EngineError> {
+    async fn address_of(&self, container: &str) -> Result<IpAddr, EngineError> {
         let Inner {
             engine, network, ..
         } = &*self.0;
         let seen = engine
             .docker()
-            .inspect_container(container.id(), None::<InspectContainerOptions>)
+            .inspect_container(container, None::<InspectContainerOptions>)
             .await
             .map_err(engine.refused("describe a container"))?;
         let networks = seen.network_settings.and_then(|settings| settings.networks);
@@ -148,7 +145,7 @@ impl Holders {
         let idle = std::mem::take(&mut *self.0.idle.lock().unwrap_or_else(PoisonError::into_inner));
         let removing = idle
             .into_iter()
-            .map(|held| self.0.engine.retire(held.container));
+            .map(|held| async move { self.0.engine.remove_container(&held.container).await });
         futures::future::join_all(removing).await;
         // What cannot be removed here is found by its label at the end of the run.
         let _ = self.0.network.remove(&self.0.engine).await;
@@ -167,7 +164,7 @@ impl Holder {
 
     /// Its container, for others to join.
     pub(super) fn id(&self) -> &str {
-        self.held().container.id()
+        &self.held().container
     }
 
     pub(in crate::deployment) fn next_port(&self) -> u16 {
@@ -232,7 +229,7 @@ impl Drop for Holder {
         if self.was_cut.load(Ordering::Relaxed) {
             let engine = inner.engine.clone();
             inner.retiring.spawn_on(
-                async move { engine.retire(held.container).await },
+                async move { engine.remove_container(&held.container).await },
                 &inner.engine.runtime,
             );
         } else {
@@ -246,15 +243,8 @@ impl Drop for Holder {
 }
 
 impl Engine {
-    /// Removes a container with its unnamed volumes.
-    pub(super) async fn retire(&self, container: ContainerAsync<GenericImage>) {
-        let id = container.id().to_owned();
-        // What cannot be removed here is found by its label at the end of the run.
-        let _ = container.rm().await;
-        self.remove_container(&id).await;
-    }
-
-    /// Removes a container that `testcontainers` does not know of.
+    /// Removes a container with its unnamed volumes. What cannot be removed here is found
+    /// by its label at the end of the run.
     pub(super) async fn remove_container(&self, name: &str) {
         let options =
             testcontainers::bollard::query_parameters::RemoveContainerOptionsBuilder::new()

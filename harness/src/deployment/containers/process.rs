@@ -21,7 +21,7 @@ use testcontainers::bollard::query_parameters::{
     WaitContainerOptionsBuilder,
 };
 use testcontainers::core::Mount;
-use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt as _};
+use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
@@ -73,18 +73,18 @@ pub(super) async fn start(
         .launch("start a process", container_name, request)
         .await
         .map_err(refused)?;
-    let pump = pump(engine, container.id(), stdout, stderr);
+    let pump = pump(engine, &container, stdout, stderr);
     let seen = engine
         .docker()
-        .inspect_container(container.id(), None::<InspectContainerOptions>)
+        .inspect_container(&container, None::<InspectContainerOptions>)
         .await;
     let pid = seen.ok().and_then(|seen| seen.state?.pid);
-    let body = pid.and_then(|pid| Body::find(i32::try_from(pid).ok()?, container.id()));
+    let body = pid.and_then(|pid| Body::find(i32::try_from(pid).ok()?, &container));
     let pid = body.as_ref().map_or(Pid::from_raw(0), |body| body.pid);
     let started = procfs::stat(pid).map_or(StartTime(0), |stat| stat.started);
     let inside = Inside {
         engine: engine.clone(),
-        id: container.id().to_owned(),
+        id: container.clone(),
         body: body.clone(),
         killed: Arc::default(),
     };
@@ -259,7 +259,7 @@ impl Inside {
 /// Everything about one incarnation until it is removed.
 struct Watching {
     engine: Engine,
-    container: ContainerAsync<GenericImage>,
+    container: String,
     shared: Arc<Shared>,
     body: Option<Body>,
     killed: Arc<AtomicBool>,
@@ -278,7 +278,7 @@ impl Watching {
         let outcome = self.outcome().await;
         let _ = tokio::time::timeout(LAST_WORDS, self.pump).await;
         self.shared.end(outcome);
-        self.engine.retire(self.container).await;
+        self.engine.remove_container(&self.container).await;
     }
 
     /// Publishes stops until the process is dead.
@@ -311,7 +311,7 @@ impl Watching {
             .condition("not-running")
             .build();
         let docker = self.engine.docker();
-        let mut waiting = Box::pin(docker.wait_container(self.container.id(), Some(options)));
+        let mut waiting = Box::pin(docker.wait_container(&self.container, Some(options)));
         use testcontainers::bollard::errors::Error as Refusal;
         let code = match waiting.next().await {
             Some(Ok(ended)) => ended.status_code,
