@@ -10,8 +10,8 @@ use regex::Regex;
 use super::{Application, FEATURES, Halt, MANIFEST, ManifestArgument, REPORTS, Surroundings, list};
 use crate::deployment::DriverKind;
 use crate::gherkin::{
-    Exit, Order, Place, Plan, Project as _, RunInfo, RunOptions, Scenario, Selection,
-    SelectionError, new_run_id, rehearse,
+    Exit, Order, Place, Plan, Project, RunInfo, RunOptions, Scenario, Selection, SelectionError,
+    new_run_id, rehearse,
 };
 use crate::report::{
     Junit, Repeat, ReportKind, ReportRequest, Reports, Rerun, Summary, Terminal, TerminalOptions,
@@ -143,7 +143,6 @@ pub(super) fn run<A: Application>(
         .vocabulary()
         .compile()
         .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
-    let plan = Plan::new(&scenarios, &vocabulary, arguments.seed).map_err(Halt::invalid)?;
     let id = new_run_id();
     let run = Arc::new(RunInfo {
         directory: arguments.reports.join(id.as_str()),
@@ -152,6 +151,8 @@ pub(super) fn run<A: Application>(
         real_time: arguments.real_time,
         driver: arguments.driver,
     });
+    let scenarios = fitting(&project, &run, scenarios, surroundings)?;
+    let plan = Plan::new(&scenarios, &vocabulary, arguments.seed).map_err(Halt::invalid)?;
     let options = RunOptions {
         jobs: arguments
             .jobs
@@ -175,6 +176,35 @@ pub(super) fn run<A: Application>(
         surroundings.report(&miette::miette!("{error}"));
     }
     Ok(exit)
+}
+
+/// The scenarios that can be part of the run; says which cannot.
+fn fitting<P: Project>(
+    project: &P,
+    run: &RunInfo,
+    scenarios: Vec<Arc<Scenario>>,
+    surroundings: &mut Surroundings,
+) -> Result<Vec<Arc<Scenario>>, Halt> {
+    let mut fitting = Vec::with_capacity(scenarios.len());
+    let mut last = None;
+    for scenario in scenarios {
+        let Some(reason) = project.leaves_out(run, &scenario.tags) else {
+            fitting.push(scenario);
+            continue;
+        };
+        let selector = scenario.selector();
+        surroundings.say(&format!(
+            "- left out  {}  {selector}: {reason}\n",
+            scenario.name
+        ));
+        last = Some(reason);
+    }
+    match last {
+        Some(reason) if fitting.is_empty() => Err(Halt::invalid(miette::miette!(
+            "no scenario is left to run: {reason}"
+        ))),
+        _ => Ok(fitting),
+    }
 }
 
 fn reports(

@@ -119,6 +119,13 @@ pub enum SeatError {
     Engine(#[from] EngineError),
 }
 
+impl SeatError {
+    /// Whether the process shares the host's network.
+    pub fn is_host(&self) -> bool {
+        matches!(self, Self::Host)
+    }
+}
+
 impl Seat {
     /// The host itself.
     pub fn host() -> Self {

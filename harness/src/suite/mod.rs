@@ -112,6 +112,19 @@ impl Project for Suite {
         }
     }
 
+    fn leaves_out(&self, run: &RunInfo, tags: &[String]) -> Option<String> {
+        // What is wrong with the driver's name is said when the run is prepared.
+        let driver = self.driver(run).ok()?;
+        let other = match driver {
+            DriverKind::Processes => DriverKind::Containers,
+            DriverKind::Containers => DriverKind::Processes,
+        };
+        let tagged = |kind: DriverKind| tags.iter().any(|tag| *tag == kind.to_string());
+        (tagged(other) && !tagged(driver)).then(|| {
+            format!("it is tagged @{other}, and the driver is `{driver}`: add `--driver {other}`")
+        })
+    }
+
     async fn prepare(
         &self,
         run: &Arc<RunInfo>,
