@@ -17,3 +17,133 @@ Feature: The gap between the outbox and the queue
     And M1 to M10 ended as completed
     And M1 to M10 did not pass accepted after marked
     And the publisher was killed 10 times
+
+  Scenario: the publisher dies at ten of its stages, as the seed has it (K9)
+    Given the messages M1 to M100
+    And the publisher is killed at 10 of its first 200 stages
+    When all messages are submitted
+    Then the totals are
+      | attempts started | 100 |
+      | completed        | 100 |
+      | left in queue    | 0   |
+      | dead letters     | 0   |
+      | outside requests | 100 |
+    And accepted was passed 100 to 110 times
+    And M1 to M100 did not pass accepted after marked
+    And the publisher was killed 10 times
+
+  Scenario: a publisher that was down sends all that waited
+    Given the messages M1 to M3
+    And the system is running
+    When the publisher is stopped
+    And all messages are submitted
+    Then the unsent rows of M1 is still "3"
+    And the client state of M1 is still "pending"
+    When the operator runs outbox
+    Then the operator is told "oldest_unsent_seconds"
+    When the publisher is started
+    Then the totals are
+      | completed     | 3 |
+      | left in queue | 0 |
+    And the unsent rows of M1 is 0
+
+  Scenario: two publishers share the outbox and send each row once
+    Given the messages M1 to M20
+    And 2 instances of the publisher run
+    When all messages are submitted
+    Then the totals are
+      | attempts started | 20 |
+      | completed        | 20 |
+      | outside requests | 20 |
+    And M1 to M20 were sent 1 time
+
+  Scenario: two publishers, one of which dies again and again
+    Given the messages M1 to M10
+    And 2 instances of the publisher run
+    And the publisher-1 is killed at accepted of any message every time
+    When all messages are submitted
+    Then the totals are
+      | completed        | 10 |
+      | left in queue    | 0  |
+      | outside requests | 10 |
+
+  Scenario: the answer to a batch is read entry by entry
+    Given the messages M1 to M5
+    And the publish batch is 5
+    And the system is running
+    When the publisher is stopped
+    And all messages are submitted
+    And the publisher finds its entry refused with InternalError at accepted of M3 the first 2 times
+    And the publisher is started
+    Then the totals are
+      | attempts started | 5 |
+      | completed        | 5 |
+      | left in queue    | 0 |
+    And M1 to M5 were sent 1 time
+    And M1 to M5 passed marked 1 time
+
+  Scenario: a batch whose answer is lost is sent again
+    Given the messages M1 to M5
+    And the publish batch is 5
+    And the system is running
+    When the publisher is stopped
+    And all messages are submitted
+    And the publisher loses the reply at accepted of any message once
+    And the publisher is started
+    Then the totals are
+      | attempts started | 5  |
+      | completed        | 5  |
+      | left in queue    | 0  |
+      | outside requests | 5  |
+    And M1 to M5 were sent 2 times
+
+  Scenario: a queue that refuses for a while is tried again for as long as it lasts
+    Given the messages M1 and M2
+    And the publisher is refused with InternalError at accepted of M1 the first 5 times
+    And the publisher loses its request at accepted of M2 the first 2 times
+    When all messages are submitted
+    Then the totals are
+      | completed     | 2 |
+      | unsendable    | 0 |
+      | left in queue | 0 |
+    And M1 and M2 were sent 1 time
+
+  Scenario: the network repeats a send
+    Given the message M1
+    And the publisher is heard twice at accepted of M1 once
+    When M1 is submitted
+    Then the totals are
+      | attempts started | 1 |
+      | completed        | 1 |
+      | left in queue    | 0 |
+      | outside requests | 1 |
+    And M1 was sent 2 times
+
+  Scenario: a row that can never be sent is set aside where it is seen, and blocks nobody
+    Given the messages M1 to M3
+    And the publisher is refused with InvalidMessageContents at accepted of M2 every time
+    When all messages are submitted
+    Then the totals are
+      | completed        | 2 |
+      | unsendable       | 1 |
+      | left in queue    | 0 |
+      | outside requests | 2 |
+    And M1 and M3 ended as completed
+    And M2 was sent 0 times
+    And M2 passed sending 3 times
+    And the client state of M2 is "pending"
+    And the unsendable rows of M2 is 1
+    When the operator runs outbox
+    Then the operator is told "unsendable"
+
+  Scenario: the mark itself is lost
+    Given the messages M1 and M2
+    And the publisher loses its request at marked of M1 once
+    And the publisher loses the reply at marked of M2 once
+    When all messages are submitted
+    Then the totals are
+      | attempts started | 2 |
+      | completed        | 2 |
+      | left in queue    | 0 |
+    And M1 was sent 2 times
+    And M2 was sent 1 time

@@ -159,3 +159,17 @@ async fn a_stopped_stub_has_ended_every_connection() {
     assert!(client.delete(&url).send().await.is_err());
     assert_eq!(log.lock().unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn everybody_who_comes_is_known_by_port() {
+    let (stub, _) = stub().await;
+    assert!(stub.callers().is_empty());
+    let stream = tokio::net::TcpStream::connect(stub.address())
+        .await
+        .unwrap();
+    let port = stream.local_addr().unwrap().port();
+    let reply = reqwest::get(format!("http://{}/files/M3", stub.address())).await;
+    assert_eq!(reply.unwrap().status(), 200);
+    let callers = stub.callers();
+    assert!(callers.contains(&port) && callers.len() == 2, "{callers:?}");
+}

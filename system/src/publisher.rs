@@ -76,7 +76,7 @@ async fn publish(
                     entry.refusals + 1,
                     outbox::REFUSALS
                 );
-                claim.refused(entry.id, &why).await?;
+                claim.refused(entry, &why).await?;
             }
             Sent::Failed(why) => {
                 tracing::warn!(row = entry.id, "not sent: {why}");

@@ -24,8 +24,7 @@ pub(super) fn judge(
     arguments: &JudgeArguments,
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
-    let manifest =
-        Manifest::load(&arguments.manifest.manifest).map_err(|error| Halt::invalid(error))?;
+    let manifest = Manifest::load(&arguments.manifest.manifest).map_err(Halt::invalid)?;
     let entries = history::read(&arguments.history)
         .map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
     let judgement = judge::judge(Evidence {

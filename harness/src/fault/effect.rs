@@ -36,17 +36,20 @@ pub enum Effect {
     RefuseEntry(String),
 }
 
-/// What a held process waits for: a message passed a stage, after the hold began.
+/// What a held process waits for: a message passed a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Until {
     /// The message.
     pub message: MessageName,
     /// The stage.
     pub stage: StageName,
+    /// Whether a passage before the hold began counts too.
+    pub ever: bool,
 }
 
 impl Effect {
-    /// At which boundary of its call it acts; none: where the stage is bound.
+    /// At which boundary of its call it acts; none: where the stage is bound. (What
+    /// becomes visible again does so before the stage's call, where there is one.)
     pub fn side(&self) -> Option<Side> {
         match self {
             Self::Signal(_) | Self::Hold(_) | Self::Reappear => None,
@@ -65,7 +68,7 @@ impl fmt::Display for Effect {
         match self {
             Self::Signal(signal) => write!(f, "{signal}"),
             Self::Hold(None) => write!(f, "hold"),
-            Self::Hold(Some(Until { message, stage })) => {
+            Self::Hold(Some(Until { message, stage, .. })) => {
                 write!(f, "hold until {message} has passed {stage}")
             }
             Self::Reappear => write!(f, "reappearance"),

@@ -348,6 +348,11 @@ pub enum Event {
         /// What it printed.
         output: Blob,
     },
+    /// The preflight found that the scenario cannot go as it is meant to.
+    Warned {
+        /// What.
+        warning: String,
+    },
     /// A consumer is about to ask a queue for messages.
     Receiving {
         /// By this call.

@@ -54,10 +54,7 @@ impl History {
             began: Instant::now(),
             path,
             blobs,
-            secrets: secrets
-                .into_iter()
-                .filter(|secret| !secret.is_empty())
-                .collect(),
+            secrets: as_written(secrets),
             inner: Mutex::new(Inner {
                 file,
                 entries: Vec::new(),
@@ -176,6 +173,26 @@ impl History {
     }
 }
 
+/// Secrets as they may stand in a file: as they are, and as JSON writes them. Longer
+/// ones first, so that nothing is left of one that contains another.
+fn as_written(secrets: Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = secrets
+        .into_iter()
+        .filter(|secret| !secret.is_empty())
+        .flat_map(|secret| {
+            let json = serde_json::Value::from(secret.as_str()).to_string();
+            let escaped = json[1..json.len() - 1].to_owned();
+            // A body within an entry is JSON in JSON.
+            let nested = serde_json::Value::from(escaped.as_str()).to_string();
+            let nested = nested[1..nested.len() - 1].to_owned();
+            [secret, escaped, nested]
+        })
+        .collect();
+    all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+    all.dedup();
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +217,28 @@ mod tests {
         assert_eq!(lines[1].seq, 2);
         assert!(!text.contains("s3cret"));
         assert_eq!(history.last(), 2);
+    }
+
+    #[test]
+    fn a_secret_is_masked_however_it_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let secret = "pa\"ss\\word";
+        let secrets = vec!["pa".to_owned(), secret.to_owned(), String::new()];
+        let history = History::begin(directory.path(), secrets).unwrap();
+        let body = serde_json::json!({ "url": format!("postgres://u:{secret}@h/d") }).to_string();
+        let long = body.clone() + &"x".repeat(1_000);
+        history.append(Event::Operator {
+            command: format!("connect {secret}"),
+            code: Some(0),
+            output: history.blob(body.as_bytes()),
+        });
+        let kept = history.blob(long.as_bytes());
+        let text = fs::read_to_string(history.path()).unwrap();
+        let blob = directory.path().join("blobs").join(kept.sha256);
+        for written in [text, fs::read_to_string(blob).unwrap()] {
+            assert!(!written.contains("ss\\"), "{written}");
+            assert!(written.contains("***"));
+        }
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Account {
     pub delivered: Vec<u64>,
     /// Deletions by its receivers.
     pub deletions: Vec<Deletion>,
+    /// Where it came to rest outside of all queues (`resting` in the manifest).
+    pub rests: Option<u64>,
     /// Writes that an outside service performed for it.
     pub writes: Vec<u64>,
 }
@@ -184,6 +186,9 @@ impl Ledger {
                 } => {
                     if evidence.manifest.replay.as_ref() == Some(stage) {
                         ledger.of_mut(message).series.push(seq);
+                    }
+                    if evidence.manifest.resting.contains(stage) {
+                        ledger.of_mut(message).rests = Some(seq);
                     }
                     if let Some(end) = terminal.get(stage) {
                         ledger.of_mut(message).ends.push((seq, (*end).clone()));

@@ -11,7 +11,7 @@ use super::table::{Table, choice, named, number, scalar, text, wrong_type};
 use super::{Address, Container, Provide};
 use crate::deployment::Room;
 
-/// Where PostgreSQL and ElasticMQ listen; our own images do the same.
+/// Where PostgreSQL and `ElasticMQ` listen; our own images do the same.
 const POSTGRES_PORT: u16 = 5432;
 const SQS_PORT: u16 = 9324;
 

@@ -274,9 +274,16 @@ fn read_dead_letter<'n>(
         }
         template(cx, node, &what, placeholders)
     });
+    let mut optional = |key: &'static str| match table.get(key) {
+        None => Some(None),
+        Some(node) => template(cx, node, &table.what(key), placeholders).map(Some),
+    };
+    let (attempts, setbacks) = (optional("attempts"), optional("setbacks"));
     Some(DeadLetter {
         queue: queue?,
         max_receives: max_receives?,
+        attempts: attempts?,
+        setbacks: setbacks?,
     })
 }
 

@@ -21,13 +21,13 @@ macro_rules! tables {
 
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
-        "settings" "messages" "stages" "totals" "terminal" "replay" "order" "operator" "observations"
+        "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "operator" "observations"
         "background" "consumption" "limits" "driver";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter";
-    DEAD_LETTER: "dead_letter" = "queue" "max_receives";
+    DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";
     ROUTE: "route" = "on" "write" "job" "reply";
     REPLY: "reply" = "status" "body";
     REPLY_BODY: "reply body" = "text";
@@ -39,7 +39,7 @@ tables! {
     READY: "ready" = "http" "call" "output";
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
-        "queue" "request";
+        "queue" "request" "backlog";
     CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
         "probes";
     MESSAGES: "messages" = "submit" "recognise" "kinds";

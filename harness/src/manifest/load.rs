@@ -20,7 +20,7 @@ use super::processes::{read_background, read_processes};
 use super::source::Source;
 use super::stages::read_stages;
 use super::table::{Table, choice, named_things, scalar, text, wrong_type};
-use super::totals::{read_order, read_stage_name, read_terminal, read_totals};
+use super::totals::{read_order, read_resting, read_stage_name, read_terminal, read_totals};
 use super::{Limits, Manifest, Provide, Setting};
 use crate::deployment::DriverKind;
 
@@ -167,6 +167,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         |cx, node| read_stage_name(cx, node, "`replay`").map(Some),
     );
     let order = optional(cx, &table, "order", Vec::new, read_order);
+    let resting = optional(cx, &table, "resting", Vec::new, read_resting);
     let operator = optional(cx, &table, "operator", IndexMap::new, read_operator);
     let observations = optional(cx, &table, "observations", IndexMap::new, read_observations);
     let background = optional(cx, &table, "background", Vec::new, read_background);
@@ -200,6 +201,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         terminal: terminal?,
         replay: replay?,
         order: order?,
+        resting: resting?,
         operator: operator?,
         observations: observations?,
         background: background?,

@@ -93,6 +93,8 @@ pub struct Manifest {
     pub replay: Option<StageName>,
     /// Stages that a message must have passed before others.
     pub order: Vec<Order>,
+    /// Stages with which a job comes to rest outside of all queues, where a person sees it.
+    pub resting: Vec<StageName>,
     /// What an operator can do, by name.
     pub operator: IndexMap<String, OperatorCommand>,
     /// What can be read about one message, by name.
@@ -245,6 +247,10 @@ pub struct DeadLetter {
     pub queue: String,
     /// `maxReceiveCount`.
     pub max_receives: Template,
+    /// How many failed attempts the system allows before it gives a message up itself.
+    pub attempts: Option<Template>,
+    /// How many receives beyond those are to be expected.
+    pub setbacks: Option<Template>,
 }
 
 /// One route of a stub.
@@ -588,6 +594,8 @@ pub enum Observation {
 pub struct Background {
     /// Who has it.
     pub role: RoleName,
+    /// How much waits for it: not quiet before that is nothing.
+    pub backlog: Option<Claim>,
     /// The call that shows a tick.
     pub dependency: DependencyName,
     /// Which calls.

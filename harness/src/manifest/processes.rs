@@ -13,6 +13,7 @@ use super::pattern::read_calls;
 use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::table::{Table, choice, list, named_things, text, wrong_type};
+use super::totals::read_claim;
 use super::{Background, Container, Process, Ready, Restart};
 use crate::ids::{DependencyName, RoleName};
 
@@ -184,7 +185,14 @@ pub(super) fn read_background<'n>(cx: &mut Context<'n>, node: &'n Node) -> Optio
                 Some(RoleName::new(name))
             });
             let calls = read_calls(cx, &table)?;
+            let backlog = match table.get("backlog") {
+                None => Some(None),
+                Some(node) => Table::read(cx, node, keys::CLAIM, table.what("backlog"))
+                    .and_then(|table| read_claim(cx, &table))
+                    .map(Some),
+            };
             Some(Background {
+                backlog: backlog?,
                 role: role?,
                 dependency: calls.dependency,
                 pattern: calls.pattern,

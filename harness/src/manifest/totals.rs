@@ -154,6 +154,11 @@ pub(super) fn read_order<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Vec
     orders.into_iter().collect()
 }
 
+pub(super) fn read_resting<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Vec<StageName>> {
+    let stages = read_stage_names(cx, node, "`resting`")?;
+    Some(stages.into_iter().map(|stage| stage.name).collect())
+}
+
 /// The keys `dependency` and `query`.
 pub(super) fn read_claim<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<Claim> {
     let dependency = table.need_text(cx, "dependency").and_then(|(name, span)| {

@@ -520,8 +520,13 @@ impl Outages {
     }
 
     /// A stage was passed: outages begin and end by that, before the call goes on.
-    pub async fn passed(&self, stage: &StageName, message: Option<&MessageName>) {
-        let (due, totals) = self.state().pass(stage, message);
+    pub async fn passed(
+        &self,
+        stage: &StageName,
+        message: Option<&MessageName>,
+        passer: &Incarnation,
+    ) {
+        let (due, totals) = self.state().pass(stage, message, passer);
         for (id, phase) in due {
             self.turn(id, phase).await;
         }
@@ -641,6 +646,7 @@ impl State {
         &mut self,
         stage: &StageName,
         message: Option<&MessageName>,
+        passer: &Incarnation,
     ) -> (Vec<(FaultId, Phase)>, Vec<(FaultId, Phase, Moment)>) {
         let (mut due, mut totals) = (Vec::new(), Vec::new());
         for entry in &mut self.entries {
@@ -655,6 +661,10 @@ impl State {
                     if let Moment::Passed { times, .. } = &moment
                         && entry.passed >= *times
                     {
+                        if entry.phase == Phase::Waiting && entry.outage.part.of_passer {
+                            let of = (passer.role.clone(), Some(passer.instance));
+                            entry.outage.part.of = Some(of);
+                        }
                         due.push((entry.id, entry.phase));
                     }
                 }

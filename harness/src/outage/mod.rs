@@ -44,6 +44,8 @@ pub struct Part {
     pub only: Option<String>,
     /// Calls of this role, or of this instance of it.
     pub of: Option<(RoleName, Option<u32>)>,
+    /// Calls of the instance whose passage of a stage began the outage.
+    pub of_passer: bool,
     /// Calls for these messages.
     pub messages: BTreeSet<MessageName>,
     /// Calls for one message in so many: every n-th that was declared.
@@ -75,6 +77,9 @@ impl fmt::Display for Part {
                 Some(instance) => write!(f, " for {role}-{instance}")?,
                 None => write!(f, " for the {role}")?,
             }
+        }
+        if self.of_passer {
+            write!(f, " for who passes it")?;
         }
         if !self.messages.is_empty() {
             let names: Vec<&str> = self.messages.iter().map(MessageName::as_str).collect();

@@ -64,11 +64,59 @@ impl Rehearsal {
             .map_err(RehearsalError::Process)
     }
 
-    /// Resolves once a message has passed a stage so many times.
+    /// Resolves once a message has passed a stage so many times, and the faults that it
+    /// triggered there have taken effect.
     pub async fn passed(&self, message: &MessageName, wanted: &StageName, times: usize) {
         self.board
-            .until(|| (self.passages(message, wanted) >= times).then_some(()))
+            .until(|| {
+                let passed = self.passages(message, wanted) >= times;
+                (passed && !self.board.has_faults_at_work()).then_some(())
+            })
             .await;
+    }
+
+    /// What the preflight found.
+    pub fn warnings(&self) -> Vec<String> {
+        self.board.history().read(|entries| {
+            let warnings = entries.iter().filter_map(|entry| match &entry.event {
+                Event::Warned { warning } => Some(warning.clone()),
+                _ => None,
+            });
+            warnings.collect()
+        })
+    }
+
+    /// Resolves once receivers of a message asked for more time so often.
+    pub async fn extended(&self, wanted: &MessageName, times: usize) {
+        let extensions = || {
+            self.board.history().read(|entries| {
+                entries
+                    .iter()
+                    .filter(|entry| {
+                        matches!(&entry.event, Event::VisibilityChanged { message: Some(message), seconds, .. }
+                            if message == wanted && *seconds > 0)
+                    })
+                    .count()
+            })
+        };
+        self.board
+            .until(|| (extensions() >= times).then_some(()))
+            .await;
+    }
+
+    /// What was captured at the last passage of a stage by a message.
+    pub fn captured(&self, wanted: &MessageName, at: &StageName, name: &str) -> Option<String> {
+        self.board.history().read(|entries| {
+            entries.iter().rev().find_map(|entry| match &entry.event {
+                Event::Stage {
+                    stage,
+                    message: Some(message),
+                    captured,
+                    ..
+                } if stage == at && message == wanted => captured.get(name).cloned(),
+                _ => None,
+            })
+        })
     }
 
     /// Whether some incarnation of a role printed a line with this text.

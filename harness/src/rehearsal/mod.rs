@@ -9,6 +9,7 @@
 
 mod aliases;
 mod board;
+mod bypass;
 mod client;
 mod consumption;
 mod control;
@@ -21,11 +22,11 @@ mod operator;
 mod outages;
 mod own;
 mod plan;
+mod preflight;
 mod processes;
 mod provided;
 mod quiet;
 mod snapshot;
-mod strangers;
 mod summary;
 mod surroundings;
 mod venue;
@@ -137,7 +138,7 @@ impl Rehearsal {
     ) -> Result<Self, RehearsalError> {
         let manifest = Arc::clone(venue.manifest());
         let number = venue.next_rehearsal();
-        let history = Arc::new(History::begin(&directory, manifest.secrets())?);
+        let history = Arc::new(History::begin(&directory, venue.secrets())?);
         history.append(Event::Began {
             schema: SCHEMA,
             run: title.run.clone(),
@@ -184,6 +185,9 @@ impl Rehearsal {
             stop_expected: plan.stop_expected(),
             patience: plan.patience().unwrap_or(client::PATIENCE),
         };
+        for warning in preflight::warnings(&rehearsal.manifest, plan) {
+            rehearsal.board.history().append(Event::Warned { warning });
+        }
         if plan.stop_expected() {
             rehearsal.board.history().append(Event::StopExpected);
         }
@@ -278,7 +282,7 @@ impl Rehearsal {
         self.board.outages().heal_all().await;
         self.injections.clear();
         self.processes.shut_down().await;
-        self.note_strangers().await;
+        self.note_bypasses().await;
         for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });
         }

@@ -24,7 +24,7 @@ use super::surroundings::Surroundings;
 use crate::deployment::readiness::{self, Cause, Condition, NotReady};
 use crate::deployment::{Child, Driver, ExitOutcome, Logs, Seat, SeatError, StartError, State};
 use crate::history::{DeathCause, Event};
-use crate::ids::{DependencyName, FaultId, Incarnation, RoleName};
+use crate::ids::{Author, DependencyName, FaultId, Incarnation, RoleName};
 use crate::manifest::{Address, Process, Ready, Restart, UnknownPlaceholder};
 use crate::tap::{Gate, Tap};
 
@@ -553,7 +553,7 @@ impl Processes {
     pub(super) async fn front(&self, role: &RoleName) -> Result<SocketAddr, ProcessError> {
         for slot in self.slots_of(role) {
             if *slot.wanted.borrow() {
-                slot.up().await?;
+                self.settled_up(&slot).await?;
             }
             if let Some(front) = slot.now().and_then(|current| current.front) {
                 return Ok(front);
@@ -562,6 +562,25 @@ impl Processes {
         Err(ProcessError::NotRunning {
             process: role.to_string(),
         })
+    }
+
+    /// Resolves once an instance is up and not about to be replaced: of one that was
+    /// killed the next incarnation counts.
+    async fn settled_up(&self, slot: &Slot) -> Result<(), ProcessError> {
+        loop {
+            slot.up().await?;
+            let mut current = slot.current.subscribe();
+            let ending = current.borrow_and_update().as_ref().is_some_and(|current| {
+                self.0
+                    .board
+                    .is_ending(&Author::Process(current.incarnation.clone()))
+            });
+            if !ending {
+                return Ok(());
+            }
+            // The supervisor outlives every incarnation.
+            let _ = current.changed().await;
+        }
     }
 
     /// The incarnations of a role that run now.
@@ -633,19 +652,15 @@ impl Processes {
     pub(super) async fn cut_off(&self, role: &RoleName) -> Result<(), ProcessError> {
         for slot in self.slots_of(role) {
             let seat = locked(&slot.seat).clone();
-            match (seat, slot.now()) {
-                (Some(seat), Some(current)) => {
-                    seat.cut_off().await?;
-                    self.note(format!(
-                        "{} is cut off from everything",
-                        current.incarnation
-                    ));
-                }
-                _ => {
-                    let process = slot.name();
-                    return Err(ProcessError::NotRunning { process });
-                }
-            }
+            let (Some(seat), Some(current)) = (seat, slot.now()) else {
+                let process = slot.name();
+                return Err(ProcessError::NotRunning { process });
+            };
+            seat.cut_off().await?;
+            self.note(format!(
+                "{} is cut off from everything",
+                current.incarnation
+            ));
         }
         Ok(())
     }

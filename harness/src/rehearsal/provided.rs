@@ -11,7 +11,7 @@ use crate::ids::DependencyName;
 use crate::manifest::{Dependency, Protocol, Provide};
 
 /// How long a dependency in a container may take to start.
-pub(super) const CONTAINER_START: Duration = Duration::from_secs(60);
+pub(super) const CONTAINER_START: Duration = Duration::from_mins(1);
 
 /// What dependencies in containers are started with.
 pub(super) struct Provider {

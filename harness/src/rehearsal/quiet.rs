@@ -57,7 +57,11 @@ impl Rehearsal {
             let starting = self.processes.starting();
             let reasons = match self.board.busy(&starting, false) {
                 Err(busy) => busy.0,
-                Ok(()) => self.unsettled_queues().await?,
+                Ok(()) => {
+                    let mut reasons = self.unsettled_queues().await?;
+                    reasons.extend(self.backlogs().await?);
+                    reasons
+                }
             };
             // Consumers that rest leave messages where they are, and ask for none.
             let rests = !reasons.is_empty()
@@ -79,6 +83,28 @@ impl Rehearsal {
                 }
             }
         }
+    }
+
+    /// What waits for timers whose process is alive.
+    async fn backlogs(&self) -> Result<Vec<String>, RehearsalError> {
+        let mut reasons = Vec::new();
+        for background in &self.manifest.background {
+            let Some(backlog) = &background.backlog else {
+                continue;
+            };
+            if self.processes.running(&background.role, None).is_empty() {
+                continue;
+            }
+            let figure = self
+                .dependencies
+                .figure(&backlog.dependency, &backlog.query, None)
+                .await?;
+            let waiting: i64 = figure.values().sum();
+            if waiting > 0 {
+                reasons.push(format!("{waiting} wait for the {}", background.role));
+            }
+        }
+        Ok(reasons)
     }
 
     async fn note_quiet(&self) -> Result<(), RehearsalError> {

@@ -228,10 +228,10 @@ impl Venue {
             driver,
         } = options;
         let driver = driver.unwrap_or(manifest.driver);
-        let provided =
+        let in_container =
             |dependency: &Dependency| matches!(dependency.provide, Provide::Container { .. });
         let needs_engine =
-            driver == DriverKind::Containers || manifest.dependencies.values().any(provided);
+            driver == DriverKind::Containers || manifest.dependencies.values().any(in_container);
         if let Ok(report) = deployment::sweep(&state_root) {
             for swept in report.swept {
                 tell(&format!(
@@ -308,14 +308,14 @@ impl Venue {
         let mut queues = BTreeMap::new();
         let mut externals = BTreeMap::new();
         let mut containers = Vec::new();
-        let provider = engine.map(|engine| Provider {
+        let containing = engine.map(|engine| Provider {
             engine,
             program: program.clone(),
             logs: logs.clone(),
         });
         for (name, dependency) in &manifest.dependencies {
-            let Some(provider) = &provider else { continue };
-            let started = provider.start(name, dependency, name.as_str(), &*tell);
+            let Some(means) = &containing else { continue };
+            let started = means.start(name, dependency, name.as_str(), &*tell);
             let Some(Provided {
                 container,
                 password,
@@ -402,7 +402,7 @@ impl Venue {
             versions,
             rehearsals: AtomicU32::new(0),
             means: Means {
-                provider,
+                provider: containing,
                 search: database,
                 program,
                 logs,
@@ -428,6 +428,19 @@ impl Venue {
     /// How processes are run.
     pub fn driver(&self) -> &Arc<dyn Driver> {
         &self.driver
+    }
+
+    /// What no history and no report may show.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let passwords = self
+            .databases
+            .values()
+            .map(|origin| origin.password.clone());
+        self.manifest
+            .secrets()
+            .into_iter()
+            .chain(passwords)
+            .collect()
     }
 
     /// Who connected to a database of the run's own server, by its log; nothing for

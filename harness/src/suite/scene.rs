@@ -120,6 +120,9 @@ impl Scene {
             let started =
                 Rehearsal::start(&self.venue, &self.plan, &self.title, self.directory.clone());
             let rehearsal = started.await.map_err(StepError::broken)?;
+            for warning in rehearsal.warnings() {
+                self.notes.say(&format!("warning: {warning}"));
+            }
             self.rehearsal = Some(rehearsal);
             self.notes.say("running");
         }

@@ -256,7 +256,8 @@ mod tests {
         let context = TapContext {
             author: Author::Client,
             dependency: "outside".into(),
-            upstream: (Ipv4Addr::LOCALHOST, 1).into(),
+            upstream: (std::net::Ipv4Addr::LOCALHOST, 1).into(),
+            near_side: std::net::Ipv4Addr::LOCALHOST.into(),
             director: Arc::new(Nobody),
             gate: Arc::default(),
         };

@@ -138,3 +138,35 @@ async fn a_wrong_request_says_what_is_wrong() {
     }
     server.stop().await;
 }
+
+#[tokio::test]
+async fn callers_are_told_by_queue_and_without_the_harness_itself() {
+    use aws_sdk_sqs::config::AppName;
+    use rehearsal::embedded::queue::{OWN_APPLICATION, admin::Ports};
+
+    let server = server().await;
+    let stranger = sdk(&server.endpoint());
+    let own = stranger.config().to_builder();
+    let own = own.app_name(AppName::new(OWN_APPLICATION).unwrap()).build();
+    let own = aws_sdk_sqs::Client::from_conf(own);
+    let (seen, unseen) = (queue(&own, "seen").await, queue(&own, "unseen").await);
+    for url in [&seen, &unseen] {
+        own.send_message()
+            .queue_url(url)
+            .message_body("x")
+            .send()
+            .await
+            .unwrap();
+    }
+    stranger
+        .receive_message()
+        .queue_url(&seen)
+        .send()
+        .await
+        .unwrap();
+    let of_seen: Ports = get(&server, "callers?queue=seen").await;
+    assert_eq!(of_seen.ports.len(), 1);
+    let of_unseen: Ports = get(&server, "callers?queue=unseen").await;
+    assert!(of_unseen.ports.is_empty(), "{of_unseen:?}");
+    server.stop().await;
+}

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::attempts::{AttemptKey, step_back};
 use super::dependencies::Dependency;
-use super::fleet::SEVERAL_DEATHS;
+use super::fleet::pause_for_deaths;
 use super::judgement::{adopt, judge_others};
 use super::{Purpose, Store, StoreError};
 
@@ -205,13 +205,7 @@ async fn settle(
         Decision::OwnerAlive => "owner alive",
         Decision::HandOver { .. } => "hand-over",
         Decision::Pause => {
-            sqlx::query(
-                "update fleet set paused_reason = $1, paused_at = clock_timestamp()
-                 where paused_reason is null",
-            )
-            .bind(SEVERAL_DEATHS)
-            .execute(&mut *connection)
-            .await?;
+            pause_for_deaths(connection).await?;
             "pause"
         }
         Decision::UnknownJob | Decision::ProbeFirst(_) => return Ok(()),
@@ -221,7 +215,10 @@ async fn settle(
 
 /// Whether several different jobs killed their workers close together. Deaths that were
 /// probed already do not count again.
-async fn several_deaths(connection: &mut PgConnection, rules: Rules) -> Result<bool, sqlx::Error> {
+pub(super) async fn several_deaths(
+    connection: &mut PgConnection,
+    rules: Rules,
+) -> Result<bool, sqlx::Error> {
     let jobs: i64 = sqlx::query_scalar(
         "select count(distinct job_id) from attempts, fleet
          where state = 'died' and counted and ended_at > deaths_since

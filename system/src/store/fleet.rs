@@ -6,7 +6,8 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::judgement::judge_dead;
+use super::decision::{Rules, several_deaths};
+use super::judgement::{judge_dead, judge_others, judge_unknown};
 use super::{Purpose, Store, StoreError};
 
 /// Why the fleet is paused when several messages killed workers close together.
@@ -52,7 +53,7 @@ pub(crate) struct FleetStatus {
 impl Store {
     /// Judges owners that died with something in hand, then says what the fleet may do.
     /// Asked before every receive, so that nobody takes more than the last crash allows.
-    pub(crate) async fn fleet(&self, judge: Uuid) -> Result<Fleet, StoreError> {
+    pub(crate) async fn fleet(&self, judge: Uuid, rules: Rules) -> Result<Fleet, StoreError> {
         self.limit(async {
             let dead: Vec<Uuid> = sqlx::query_scalar(
                 "select i.id from incarnations i
@@ -69,12 +70,47 @@ impl Store {
                 judge_dead(&mut transaction, owner).await?;
                 transaction.commit().await?;
             }
+            self.sweep(judge, rules).await?;
             sqlx::query_as("select stopped_reason, paused_reason, trial_left from fleet")
                 .fetch_one(&self.pool)
                 .await
         })
         .await
         .to("ask what the fleet may do")
+    }
+
+    /// Ends the open attempts of the dead, also of messages that nobody will receive again.
+    /// Each in a transaction of its own, so that two sweepers never wait for each other.
+    async fn sweep(&self, judge: Uuid, rules: Rules) -> Result<(), sqlx::Error> {
+        let open: Vec<(String, i32, Option<Uuid>)> = sqlx::query_as(
+            "select a.message_id, a.number, a.job_id
+             from attempts a join incarnations i on i.id = a.incarnation
+             where a.state in ('received', 'started') and i.judged_dead_at is not null
+               and is_dead(i.id, $1)",
+        )
+        .bind(judge)
+        .fetch_all(&self.pool)
+        .await?;
+        for (message_id, number, job) in open {
+            let mut transaction = self.pool.begin().await?;
+            let charged = match job {
+                Some(job) => {
+                    sqlx::query("select 1 from jobs where id = $1 for no key update")
+                        .bind(job)
+                        .execute(&mut *transaction)
+                        .await?;
+                    judge_others(&mut transaction, None, job, judge)
+                        .await?
+                        .charged
+                }
+                None => judge_unknown(&mut transaction, &message_id, number).await?,
+            };
+            if charged && several_deaths(&mut transaction, rules).await? {
+                pause_for_deaths(&mut transaction).await?;
+            }
+            transaction.commit().await?;
+        }
+        Ok(())
     }
 
     /// A message ended without a crash while the fleet was on trial. The last one needed
@@ -233,6 +269,18 @@ pub(super) async fn stop(connection: &mut PgConnection, reason: &str) -> Result<
          where stopped_reason is null",
     )
     .bind(reason)
+    .execute(connection)
+    .await
+    .map(|_| ())
+}
+
+/// Pauses the fleet until every dependency was probed.
+pub(super) async fn pause_for_deaths(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "update fleet set paused_reason = $1, paused_at = clock_timestamp()
+         where paused_reason is null",
+    )
+    .bind(SEVERAL_DEATHS)
     .execute(connection)
     .await
     .map(|_| ())

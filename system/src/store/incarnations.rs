@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::postgres::types::PgInterval;
-use sqlx::{ConnectOptions, Connection, PgConnection};
+use sqlx::{ConnectOptions, PgConnection};
 use uuid::Uuid;
 
 use super::{Purpose, Store, StoreError};
@@ -143,34 +143,29 @@ async fn lock(connection: &mut PgConnection, number: i32) -> Result<(), sqlx::Er
         .map(|_| ())
 }
 
+/// One statement, so that a process which is stopped between two holds no lock.
 async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, sqlx::Error> {
-    let mut transaction = connection.begin().await?;
     let judged: bool = sqlx::query_scalar(
-        "with before as (select judged_dead_at from incarnations where id = $1 for update)
-         update incarnations i
-         set beat_at = clock_timestamp(), lease_until = clock_timestamp() + lease,
-             connected_at = case when lease_until <= clock_timestamp()
-                                 then clock_timestamp() else connected_at end,
-             judged_dead_at = null, in_hand_at_death = null
-         from before where i.id = $1
-         returning before.judged_dead_at is not null",
-    )
-    .bind(incarnation)
-    .fetch_one(&mut *transaction)
-    .await?;
-    if judged {
-        sqlx::query(
-            "update attempts set counted = false,
+        "with before as (select judged_dead_at from incarnations where id = $1 for update),
+         beaten as (
+             update incarnations i
+             set beat_at = clock_timestamp(), lease_until = clock_timestamp() + lease,
+                 connected_at = case when lease_until <= clock_timestamp()
+                                     then clock_timestamp() else connected_at end,
+                 judged_dead_at = null, in_hand_at_death = null
+             from before where i.id = $1
+             returning before.judged_dead_at is not null as judged),
+         reversed as (
+             update attempts set counted = false,
                  state = case state when 'died' then 'unattributed' else state end,
                  reason = 'the charge was reversed: its owner reported back'
-             where incarnation = $1
-               and (state = 'died' or (state = 'outcome_unknown' and reason <> 'outcome unknown'))",
-        )
-        .bind(incarnation)
-        .execute(&mut *transaction)
-        .await?;
-    }
-    transaction.commit().await?;
+             where (select judged from beaten) and incarnation = $1
+               and (state = 'died' or (state = 'outcome_unknown' and reason <> 'outcome unknown')))
+         select judged from beaten",
+    )
+    .bind(incarnation)
+    .fetch_one(connection)
+    .await?;
     Ok(if judged { Beat::Reversed } else { Beat::Held })
 }
 

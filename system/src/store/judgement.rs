@@ -114,21 +114,62 @@ pub(super) async fn judge_others(
             stop_requested: other.stop_requested,
             in_hand,
         };
-        let (state, counted, reason) = death.ending();
-        judged.charged |= state == "died";
-        sqlx::query(
-            "update attempts set state = $3, counted = $4, reason = $5, ended_at = clock_timestamp()
-             where message_id = $1 and number = $2",
-        )
-        .bind(&other.message_id)
-        .bind(other.number)
-        .bind(state)
-        .bind(counted)
-        .bind(reason)
-        .execute(&mut *connection)
-        .await?;
+        let ending = death.ending();
+        judged.charged |= ending.0 == "died";
+        end(connection, &other.message_id, other.number, ending).await?;
     }
     Ok(judged)
+}
+
+/// Ends an open attempt whose owner died before it could say which job it was. True: the
+/// death is charged to it.
+pub(super) async fn judge_unknown(
+    connection: &mut PgConnection,
+    message_id: &str,
+    number: i32,
+) -> Result<bool, sqlx::Error> {
+    let open: Option<(Uuid, bool)> = sqlx::query_as(
+        "select a.incarnation, i.stop_requested_at is not null
+         from attempts a join incarnations i on i.id = a.incarnation
+         where a.message_id = $1 and a.number = $2 and a.job_id is null
+           and a.state in ('received', 'started') for update of a",
+    )
+    .bind(message_id)
+    .bind(number)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some((owner, stop_requested)) = open else {
+        return Ok(false);
+    };
+    let in_hand = judge_dead(connection, owner).await?;
+    let death = Death {
+        intent: false,
+        stop_requested,
+        in_hand,
+    };
+    let (state, counted, reason) = death.ending();
+    end(connection, message_id, number, (state, counted, reason)).await?;
+    Ok(state == "died")
+}
+
+async fn end(
+    connection: &mut PgConnection,
+    message_id: &str,
+    number: i32,
+    (state, counted, reason): (&str, bool, &str),
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "update attempts set state = $3, counted = $4, reason = $5, ended_at = clock_timestamp()
+         where message_id = $1 and number = $2",
+    )
+    .bind(message_id)
+    .bind(number)
+    .bind(state)
+    .bind(counted)
+    .bind(reason)
+    .execute(connection)
+    .await
+    .map(|_| ())
 }
 
 /// Settles an intent without an answer, unless its answer arrived this very moment.

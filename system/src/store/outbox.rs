@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sqlx::postgres::PgArguments;
 use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
 
 use super::{Purpose, Store, StoreError, limit};
 
@@ -14,6 +15,7 @@ pub(crate) const REFUSALS: i32 = 3;
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(crate) struct Entry {
     pub(crate) id: i64,
+    pub(crate) job_id: Uuid,
     pub(crate) body: String,
     pub(crate) refusals: i32,
     pub(crate) failures: i32,
@@ -42,7 +44,7 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             let entries: Vec<Entry> = sqlx::query_as(
-                "select id, body, refusals, failures from outbox
+                "select id, job_id, body, refusals, failures from outbox
                  where state = 'unsent' and next_try_at <= now()
                  order by next_try_at, id limit $1 for update skip locked",
             )
@@ -92,14 +94,21 @@ impl Claim {
     }
 
     /// The queue refused the row itself. It is tried again at once, three times in all.
-    pub(crate) async fn refused(&mut self, id: i64, why: &str) -> Result<(), StoreError> {
-        let query = sqlx::query(
-            "update outbox set refusals = refusals + 1, last_error = $2,
-                 state = case when refusals + 1 >= $3 then 'unsendable' else 'unsent' end,
-                 settled_at = case when refusals + 1 >= $3 then now() end
-             where id = $1",
-        );
-        self.mark(query.bind(id).bind(why).bind(REFUSALS)).await
+    pub(crate) async fn refused(&mut self, entry: &Entry, why: &str) -> Result<(), StoreError> {
+        let query = if entry.refusals + 1 < REFUSALS {
+            sqlx::query(
+                "update outbox set refusals = refusals + 1, last_error = $2
+                 where id = $1 and job_id = $3",
+            )
+        } else {
+            sqlx::query(
+                "update outbox set state = 'unsendable', refusals = refusals + 1, last_error = $2,
+                     settled_at = now()
+                 where id = $1 and job_id = $3",
+            )
+        };
+        self.mark(query.bind(entry.id).bind(why).bind(entry.job_id))
+            .await
     }
 
     /// Sending failed for a passing reason, or its answer was lost.

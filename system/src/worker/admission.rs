@@ -71,7 +71,8 @@ impl Worker {
 
     async fn ask_fleet(&self) -> Result<Fleet, StoreError> {
         let judge = self.keeper.incarnation;
-        let fleet = self.store.insist(|| self.store.fleet(judge)).await?;
+        let rules = self.rules();
+        let fleet = self.store.insist(|| self.store.fleet(judge, rules)).await?;
         self.hands
             .on_trial
             .store(fleet.trial_left.is_some(), Ordering::Relaxed);

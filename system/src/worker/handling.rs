@@ -130,14 +130,18 @@ impl Worker {
         probed: bool,
     ) -> Result<Decision, StoreError> {
         let judge = self.keeper.incarnation;
-        let rules = Rules {
-            attempt_limit: self.settings.attempt_limit,
-            deaths: self.settings.outage_after,
-            death_window: self.settings.death_window,
-        };
+        let rules = self.rules();
         self.store
             .insist(|| self.store.decide(attempt, job, judge, rules, probed))
             .await
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
+            attempt_limit: self.settings.attempt_limit,
+            deaths: self.settings.outage_after,
+            death_window: self.settings.death_window,
+        }
     }
 
     fn quarantine(&self) -> Quarantine<'_> {

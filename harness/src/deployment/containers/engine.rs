@@ -190,7 +190,7 @@ pub(super) async fn open(host: &str) -> Result<Docker, EngineError> {
         .map_err(refused)
 }
 
-/// Where the engine is: what DOCKER_HOST says, else the first usual place that exists.
+/// Where the engine is: what `DOCKER_HOST` says, else the first usual place that exists.
 /// The same rules as those of `testcontainers`.
 pub(in crate::deployment) fn host(ambient: &Variables) -> String {
     let variable = |name: &str| {

@@ -15,6 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use testcontainers::bollard::container::LogOutput;
+use testcontainers::bollard::errors::Error as Refusal;
 use testcontainers::bollard::models::{HostConfigLogConfig, ResourcesUlimits};
 use testcontainers::bollard::query_parameters::{
     InspectContainerOptions, KillContainerOptionsBuilder, LogsOptionsBuilder,
@@ -312,7 +313,6 @@ impl Watching {
             .build();
         let docker = self.engine.docker();
         let mut waiting = Box::pin(docker.wait_container(&self.container, Some(options)));
-        use testcontainers::bollard::errors::Error as Refusal;
         let code = match waiting.next().await {
             Some(Ok(ended)) => ended.status_code,
             Some(Err(Refusal::DockerContainerWaitError { code, .. })) => code,

@@ -1,5 +1,5 @@
 //! Every accepted job has an end, or is still somewhere: waiting to be sent, or in a
-//! queue.
+//! queue, or set aside where a person sees it.
 
 use crate::history::Event;
 use crate::judge::{Evidence, Ledger, Violation};
@@ -24,6 +24,12 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
             .sent
             .values()
             .any(|seq| account.series_at(*seq) == series);
+        if account
+            .rests
+            .is_some_and(|seq| account.series_at(seq) == series)
+        {
+            continue;
+        }
         if sent_in_series && account.left().is_empty() {
             violations.push(Violation {
                 invariant: NAME,

@@ -11,6 +11,7 @@ use super::{Board, Life};
 use crate::fault::{Effect, Fault, Point, Whose};
 use crate::history::Event;
 use crate::ids::{FaultId, MessageName, StageName};
+use crate::manifest::Binding;
 use crate::tap::{Call, Request, Side};
 
 impl Board {
@@ -18,8 +19,10 @@ impl Board {
         let id = self.next_fault();
         let mut state = self.state();
         let (text, expected) = (fault.to_string(), fault.expected(state.declared));
+        let side = self.side_of(&fault);
         state.faults.push(Armed {
             id,
+            side,
             fault,
             passages: BTreeMap::new(),
             invocations: BTreeMap::new(),
@@ -35,6 +38,26 @@ impl Board {
             expected,
         });
         id
+    }
+
+    /// Whether some fault was triggered whose effect was not seen yet.
+    pub(in crate::rehearsal) fn has_faults_at_work(&self) -> bool {
+        self.state().faults.iter().any(Armed::is_at_work)
+    }
+
+    /// A stage that a process announces has no call, and so no boundaries of one.
+    fn side_of(&self, fault: &Fault) -> Option<Side> {
+        let Point::Stage { stage, .. } = &fault.point else {
+            return fault.effect.side();
+        };
+        let announced = matches!(
+            self.0.manifest.stages[stage].binding,
+            Binding::Checkpoint(_)
+        );
+        match fault.effect {
+            Effect::Reappear => (!announced).then_some(Side::Before),
+            _ => fault.effect.side(),
+        }
     }
 
     pub(in crate::rehearsal) fn disarm_all(&self) {
@@ -69,10 +92,7 @@ impl Board {
             let in_hand = now.in_hand(&call.author);
             let invocation = invocation(call);
             for armed in &mut now.faults {
-                if armed.disarmed
-                    || armed.fault.effect.side() != side
-                    || !place.is(&armed.fault.point, call)
-                {
+                if armed.disarmed || armed.side != side || !place.is(&armed.fault.point, call) {
                     continue;
                 }
                 match whose(&armed.fault.whose, message, &in_hand) {

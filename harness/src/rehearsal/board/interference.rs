@@ -53,7 +53,7 @@ impl Board {
     ) -> Vec<Interfered> {
         let (mut stages, mut any, mut submission) = (Vec::new(), false, false);
         for armed in &self.state().faults {
-            if armed.disarmed || armed.fault.effect.side() != Some(side) {
+            if armed.disarmed || armed.side != Some(side) {
                 continue;
             }
             match &armed.fault.point {
@@ -151,8 +151,9 @@ impl Board {
                     }
                 }
                 Effect::Hold(until) => {
+                    // Its author may die while it is held, which ends this here.
+                    landed("is held");
                     self.wait_at_stage(call, fault, until.as_ref()).await;
-                    landed("was held and went on");
                 }
                 Effect::Reappear => self.reappear(fault, message.as_ref()).await,
                 Effect::Delay(delay) => {
@@ -212,7 +213,8 @@ impl Board {
                 .faults
                 .iter()
                 .any(|armed| armed.id == fault && armed.disarmed);
-            let came_true = until.is_some_and(|until| self.passed_since(start, until));
+            let came_true = until
+                .is_some_and(|until| self.passed_since(if until.ever { 0 } else { start }, until));
             (disarmed || came_true || times_let_go() > before || self.is_ending(&call.author))
                 .then_some(())
         })
@@ -259,8 +261,17 @@ impl Board {
 
     /// Makes deliveries visible and returns once they are.
     pub(in crate::rehearsal) async fn expire_now(&self, deliveries: Vec<Delivery>) {
+        let receipts: Vec<String> = deliveries
+            .iter()
+            .map(|delivery| delivery.receipt.clone())
+            .collect();
         if let Some(actor) = self.0.actor.get() {
             let _ = tokio::spawn(actor.expire(deliveries)).await;
+        }
+        // Its receiver may still be at work; the queue counts on it no longer.
+        let mut state = self.state();
+        for receipt in &receipts {
+            state.deliveries.touch(receipt);
         }
     }
 

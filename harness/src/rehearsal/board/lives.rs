@@ -109,7 +109,7 @@ impl Board {
         state.tap_ports.get(dependency).cloned().unwrap_or_default()
     }
 
-    pub(super) fn is_ending(&self, author: &Author) -> bool {
+    pub(in crate::rehearsal) fn is_ending(&self, author: &Author) -> bool {
         let Some(incarnation) = author.incarnation() else {
             return false;
         };

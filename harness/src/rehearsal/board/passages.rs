@@ -103,7 +103,9 @@ impl Board {
                         self.state().effects.insert(call.author.clone(), seq);
                     }
                     let outages = &self.0.outages;
-                    outages.passed(&passage.stage, message.as_ref()).await;
+                    outages
+                        .passed(&passage.stage, message.as_ref(), &incarnation)
+                        .await;
                     noted.push((passage.stage.clone(), message));
                 }
             }

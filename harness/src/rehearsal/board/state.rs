@@ -8,6 +8,7 @@ use crate::fault::{Fault, Times};
 use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
 };
+use crate::tap::Side;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -44,6 +45,8 @@ pub(super) struct State {
 pub(super) struct Armed {
     pub(super) id: FaultId,
     pub(super) fault: Fault,
+    /// At which boundary it acts; none: where its stage is bound.
+    pub(super) side: Option<Side>,
     /// Matching passages: of each message for itself, where the fault counts so.
     pub(super) passages: BTreeMap<Option<MessageName>, u32>,
     /// What was decided for the first wire attempt of a call holds for all of them.
@@ -81,16 +84,20 @@ pub(super) struct Receive {
     pub(super) empty_handed: bool,
 }
 impl Armed {
+    /// Whether it was triggered and its effect was not seen yet.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.landed + self.missed < self.triggered
+    }
+
     /// Whether quiet must wait for it: it was to land so often and may still do so.
     pub(super) fn is_pending(&self) -> bool {
-        let at_work = self.landed + self.missed < self.triggered;
         // One that acts on a later passage waits for it once the first was seen.
         let waits = matches!(self.fault.times, Times::Nth(_) | Times::Among(_))
             && self
                 .passages
                 .values()
                 .any(|passages| !self.fault.times.is_over(*passages));
-        !self.disarmed && (at_work || waits)
+        !self.disarmed && (self.is_at_work() || waits)
     }
 }
 

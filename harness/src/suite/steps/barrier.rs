@@ -63,6 +63,34 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     Err(StepError::differs(text, vec![Row::new(name, expected, seen)]))
                 })
             }),
+        Step::then("{messages} has/have not passed {stage} yet")
+            .also(StepKind::When)
+            .doc("Looks at once, while things go on: none of these messages has passed the stage so far.")
+            .example("Then M1 has not passed deleted yet")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let stage = arguments.stage(1);
+                    for message in arguments.messages(0) {
+                        if scene.running().await?.passages(message, &stage) > 0 {
+                            return Err(StepError::failed(format!("{message} has passed {stage}")));
+                        }
+                    }
+                    Ok(())
+                })
+            }),
+        Step::when("the visibility of {message} has been extended {int} time(s)")
+            .doc("Waits until receivers of the message asked for more time so often.")
+            .example("When the visibility of M1 has been extended 2 times")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let times = usize::try_from(arguments.count(1)?).unwrap_or(usize::MAX);
+                    let rehearsal = scene.running().await?;
+                    rehearsal.extended(&arguments.message(0), times).await;
+                    Ok(())
+                })
+            }),
         Step::when("the visibility of {messages} ends")
             .doc("What its receivers have in hand becomes visible, as it would when the visibility timeout ends.")
             .example("When the visibility of M1 ends")

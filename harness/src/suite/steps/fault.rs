@@ -91,6 +91,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     let until = Until {
                         message: arguments.message(3),
                         stage: arguments.stage(4),
+                        ever: false,
                     };
                     scene.check_declared(std::slice::from_ref(&until.message))?;
                     let held = Effect::Hold(Some(until));

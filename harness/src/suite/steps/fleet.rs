@@ -4,7 +4,7 @@ use super::process::differ;
 use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
 use crate::gherkin::{Step, StepError, StepKind};
 use crate::history::Event;
-use crate::ids::{RoleName, StageName};
+use crate::ids::{MessageName, RoleName, StageName};
 use crate::judge::{Evidence, Hands};
 use crate::suite::Scene;
 
@@ -31,17 +31,23 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 Box::pin(async move {
                     let (message, stage) = (arguments.message(0), arguments.stage(1));
                     for other in arguments.messages(2) {
-                        let until = Until {
-                            message: other.clone(),
-                            stage: arguments.stage(3),
-                        };
-                        scene.check_declared(std::slice::from_ref(other))?;
-                        scene.arm(Fault {
-                            effect: Effect::Hold(Some(until)),
-                            point: Point::stage(stage.clone()),
-                            whose: Whose::These(vec![message.clone()]),
-                            times: Times::First(1),
-                        })?;
+                        wait(scene, &message, &stage, other, arguments.stage(3))?;
+                    }
+                    Ok(())
+                })
+            }),
+        Step::given("{messages} wait for each other at {stage}")
+            .also(StepKind::When)
+            .doc("A barrier: each waits at the stage until all of them got there, and so they are in hand together.")
+            .example("Given M1 to M5 wait for each other at processing")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (messages, stage) = (arguments.messages(0), arguments.stage(1));
+                    for message in messages {
+                        for other in messages.iter().filter(|other| *other != message) {
+                            wait(scene, message, &stage, other, stage.clone())?;
+                        }
                     }
                     Ok(())
                 })
@@ -210,6 +216,28 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
         );
     }
     pack
+}
+
+/// The process that passes a stage with a message waits there until another message has
+/// passed one, the first time.
+fn wait(
+    scene: &mut Scene,
+    message: &MessageName,
+    stage: &StageName,
+    other: &MessageName,
+    passed: StageName,
+) -> Result<(), StepError> {
+    scene.check_declared(&[message.clone(), other.clone()])?;
+    scene.arm(Fault {
+        effect: Effect::Hold(Some(Until {
+            message: other.clone(),
+            stage: passed,
+            ever: true,
+        })),
+        point: Point::stage(stage.clone()),
+        whose: Whose::These(vec![message.clone()]),
+        times: Times::First(1),
+    })
 }
 
 async fn passages(

@@ -1,6 +1,6 @@
 //! What stands in the history: who did what after what.
 
-use crate::gherkin::{Step, StepError};
+use crate::gherkin::{Row, Step, StepError};
 use crate::history::{Entry, Event};
 use crate::ids::{Incarnation, MessageName, RoleName, StageName};
 use crate::suite::Scene;
@@ -27,6 +27,24 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     passages(scene, arguments.messages(0), &arguments.stage(1), 0).await
+                })
+            }),
+        Step::then("{stage} was passed {int} to {int} times")
+            .doc("Counts passages of a stage by all messages together, in a range.")
+            .example("Then accepted was passed 100 to 110 times")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (wanted, least, most) =
+                        (arguments.stage(0), arguments.int(1), arguments.int(2));
+                    scene.snapshot().await?;
+                    let seen = count(scene, |event| {
+                        matches!(event, Event::Stage { stage, .. } if *stage == wanted)
+                    }).await?;
+                    if (least..=most).contains(&seen) {
+                        return Ok(());
+                    }
+                    differ(format!("passages of {wanted} (from {least})"), most, seen)
                 })
             }),
         Step::then("{messages} did not pass {stage} after {stage}")
@@ -129,6 +147,52 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                         differ(format!("copies of {wanted}"), arguments.int(1), seen)?;
                     }
                     Ok(())
+                })
+            }),
+        Step::then("{stage} of {message} carried its job id as {word}")
+            .doc("A value that the manifest captures at the stage is the message's job id.")
+            .example("Then outside-sent of M1 carried its job id as key")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (stage, message, name) =
+                        (arguments.stage(0), arguments.message(1), arguments.text(2));
+                    scene.snapshot().await?;
+                    let rehearsal = scene.running().await?;
+                    let (job, seen) = (rehearsal.job_of(&message), rehearsal.captured(&message, &stage, name));
+                    if job.is_some() && job == seen {
+                        return Ok(());
+                    }
+                    let shown = |value: Option<String>| value.unwrap_or_else(|| "nothing".to_owned());
+                    let (job, seen) = (shown(job), shown(seen));
+                    let text = format!("{stage} of {message} carried {seen} as {name}");
+                    Err(StepError::differs(text, vec![Row::new(name, job, seen)]))
+                })
+            }),
+        Step::then("the preflight warned {string}")
+            .doc("Before anything ran, the harness found that the scenario's settings leave no room for what it does.")
+            .example("Then the preflight warned \"maxReceiveCount is 3\"")
+            .group("settings")
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let warnings = scene.running().await?.warnings();
+                    if warnings.iter().any(|warning| warning.contains(arguments.text(0))) {
+                        return Ok(());
+                    }
+                    Err(StepError::failed(format!("the preflight's warnings were {warnings:?}")))
+                })
+            }),
+        Step::then("the preflight had nothing to warn of")
+            .doc("The scenario's settings leave room for all that it does.")
+            .example("Then the preflight had nothing to warn of")
+            .group("settings")
+            .run(|scene: &mut Scene, _, _, _| {
+                Box::pin(async move {
+                    let warnings = scene.running().await?.warnings();
+                    if warnings.is_empty() {
+                        return Ok(());
+                    }
+                    Err(StepError::failed(format!("the preflight warned: {warnings:?}")))
                 })
             }),
         Step::then("the {process} exited with code {int}")

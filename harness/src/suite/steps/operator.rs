@@ -15,8 +15,15 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    operate(scene, arguments.text(0), &arguments.message(1), None).await
+                    operate(scene, arguments.text(0), Some(&arguments.message(1)), None).await
                 })
+            }),
+        Step::when("the operator runs {command}")
+            .doc("Runs an operator's command that concerns no single message; it must succeed.")
+            .example("When the operator runs status")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move { operate(scene, arguments.text(0), None, None).await })
             }),
         Step::when("the operator runs {command} {string} for {message}")
             .doc("Runs an operator's command with an argument; it must succeed.")
@@ -25,7 +32,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let argument = Some(arguments.text(1));
-                    operate(scene, arguments.text(0), &arguments.message(2), argument).await
+                    operate(scene, arguments.text(0), Some(&arguments.message(2)), argument).await
                 })
             }),
         Step::then("the operator may not run {command} for {message}")
@@ -143,13 +150,15 @@ async fn exactly(
 async fn operate(
     scene: &mut Scene,
     command: &str,
-    message: &MessageName,
+    message: Option<&MessageName>,
     argument: Option<&str>,
 ) -> Result<(), StepError> {
-    scene.check_declared(std::slice::from_ref(message))?;
+    if let Some(message) = message {
+        scene.check_declared(std::slice::from_ref(message))?;
+    }
     let rehearsal = scene.running().await?;
     let answer = rehearsal
-        .operate(command, Some(message), argument)
+        .operate(command, message, argument)
         .await
         .map_err(StepError::broken)?;
     if !answer.outcome.is_success() {

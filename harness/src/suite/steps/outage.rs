@@ -186,6 +186,7 @@ fn outage(
     for (key, value) in rows {
         match key {
             "only" => outage.part.only = Some(value.to_owned()),
+            "of" if value == "who passes it" => outage.part.of_passer = true,
             "of" => outage.part.of = Some(process(manifest, value)?),
             "for" => outage.part.messages.extend(messages(value)?),
             "one message in" => {
@@ -200,6 +201,12 @@ fn outage(
                 return Err(StepError::invalid(format!("an outage has no `{key}`")).with_help(ROWS));
             }
         }
+    }
+    if outage.part.of_passer && !matches!(outage.from, Some(Moment::Passed { .. })) {
+        return Err(
+            StepError::invalid("nobody passes anything: `from` names no stage")
+                .with_help("write | from | processing of M1 |"),
+        );
     }
     Ok(outage)
 }

@@ -1,5 +1,7 @@
 //! Processes: stops, starts, deaths.
 
+use nix::sys::signal::Signal;
+
 use crate::gherkin::{Row, Step, StepError, StepKind};
 use crate::history::{DeathCause, Event};
 use crate::ids::RoleName;
@@ -42,13 +44,18 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is killed")
-            .doc("Kills every instance with SIGKILL now; it is started again.")
+            .doc("SIGKILL hits every instance now, or the one that is named (`worker-2`); it is started again.")
             .example("When the publisher is killed")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let role = arguments.process(0).role;
-                    scene.running().await?.kill(&role).await.map_err(StepError::broken)
+                    let process = arguments.process(0);
+                    let rehearsal = scene.running().await?;
+                    if process.instance.is_none() {
+                        return rehearsal.kill(&process.role).await.map_err(StepError::broken);
+                    }
+                    let killed = rehearsal.signal(&process.role, process.instance, Signal::SIGKILL);
+                    killed.await.map_err(StepError::broken)
                 })
             }),
         Step::then("the {process} died {int} time(s) by itself")

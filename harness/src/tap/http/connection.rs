@@ -169,7 +169,7 @@ impl<D: Dialect> Exchanges<D> {
             self.tell_reached(&call, upstream);
             if first.extent == Extent::Whole {
                 let to_head = request.method == "HEAD";
-                let reply = upstream.reply(None, to_head, || {}).await;
+                let reply = upstream.reply(Some(client), to_head, || {}).await;
                 self.undelivered(&call, reply).await;
             }
         }

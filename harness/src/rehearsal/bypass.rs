@@ -16,23 +16,23 @@ const OWN_SESSION: &str = "rehearse";
 
 impl Rehearsal {
     /// Notes everybody who came past the taps as trouble.
-    pub(super) async fn note_strangers(&self) {
+    pub(super) async fn note_bypasses(&self) {
         for name in self.manifest.dependencies.keys() {
             let reason = match self.callers(name).await {
                 Ok(Some(callers)) => {
                     let known = self.board.tap_ports(name);
-                    let strangers: Vec<String> = callers
+                    let past: Vec<String> = callers
                         .difference(&known)
                         .map(ToString::to_string)
                         .collect();
-                    if strangers.is_empty() {
+                    if past.is_empty() {
                         continue;
                     }
                     format!(
                         "`{name}` was reached past the taps, from port {}: nothing that was \
                          done there was witnessed; give every process its address from the \
                          placeholders of the manifest",
-                        strangers.join(", ")
+                        past.join(", ")
                     )
                 }
                 Ok(None) => continue,

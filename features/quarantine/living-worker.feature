@@ -1,0 +1,55 @@
+Feature: A living worker is taken for dead
+
+  A process that stands still, or that lost its connections, is not dead. It may find its steps refused; it
+  never does something twice, and nobody stays charged for it.
+
+  Scenario: all database connections of a worker are reset while it processes
+    Given the messages M1 to M4
+    And 2 instances of the worker run
+    And the database resets connections
+      | of    | who passes it    |
+      | from  | processing of M1 |
+      | until | 1 call           |
+    When all messages are submitted
+    Then the totals are
+      | attempts counted | 0 |
+      | completed        | 4 |
+      | quarantined      | 0 |
+      | left in queue    | 0 |
+      | outside requests | 4 |
+
+  Scenario: a worker stops after its outside write, is superseded, and wakes
+    Given the message M1
+    And 2 instances of the worker run
+    And the lease is 1s
+    And the visibility timeout is 2
+    And the worker gets SIGSTOP at outside-sent of M1 once
+    When M1 is submitted
+    And M1 has passed quarantined
+    And the worker goes on
+    Then the totals are
+      | attempts started              | 1 |
+      | completed                     | 0 |
+      | quarantined (outcome unknown) | 1 |
+      | quarantined                   | 1 |
+      | left in queue                 | 0 |
+      | outside requests              | 1 |
+    And the evidence of M1 is "late answer, Performed: it answered 202"
+
+  Scenario: a worker stops while it processes, is superseded, and wakes
+    Given the message M1
+    And 2 instances of the worker run
+    And the lease is 1s
+    And the visibility timeout is 2
+    And the worker gets SIGSTOP at processing of M1 once
+    When M1 is submitted
+    And M1 has passed committed
+    And the worker goes on
+    Then the totals are
+      | attempts started | 2 |
+      | completed        | 1 |
+      | quarantined      | 0 |
+      | left in queue    | 0 |
+      | outside requests | 1 |
+    And outside-asked was passed 1 time
+    And outside-intended was passed 1 time
