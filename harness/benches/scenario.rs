@@ -34,6 +34,7 @@ async fn measure(root: &Path) {
     let ambient: Variables = std::env::vars_os().collect();
     let program = PathBuf::from(env!("CARGO_BIN_EXE_rehearse"));
     let options = VenueOptions {
+        driver: None,
         run: new_run_id(),
         directory: directory.path().to_owned(),
         state_root: directory.path().join("state"),

@@ -66,6 +66,7 @@ fn main() {
             author: Author::Client,
             dependency: "database".into(),
             upstream: server.address,
+            near_side: std::net::Ipv4Addr::LOCALHOST.into(),
             director: Arc::new(Indifferent(AtomicU64::new(0))),
             gate: Arc::new(Gate::new()),
         }))

@@ -13,7 +13,7 @@
 //! one is answered 403 and told as the reason for which that connection ended.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 
@@ -52,12 +52,26 @@ impl Checkpoint {
         director: Arc<dyn Director>,
         gate: Arc<Gate>,
     ) -> io::Result<Self> {
+        Self::open_at(Ipv4Addr::LOCALHOST.into(), author, director, gate).await
+    }
+
+    /// Listens on a free port of this machine's address at which the process reaches it.
+    ///
+    /// # Errors
+    /// When no port can be had.
+    pub async fn open_at(
+        near_side: IpAddr,
+        author: Author,
+        director: Arc<dyn Director>,
+        gate: Arc<Gate>,
+    ) -> io::Result<Self> {
         let token: Arc<str> = uuid::Uuid::new_v4().simple().to_string().into();
         let context = TapContext {
             author,
             dependency: DependencyName::from(DEPENDENCY),
             // Announcements go no further than here.
             upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            near_side,
             director,
             gate,
         };

@@ -40,6 +40,7 @@ fn run_with(
         seed: 1,
         directory: Path::new("reports/run").to_owned(),
         real_time: false,
+        driver: None,
     });
     let options = RunOptions {
         jobs: NonZeroUsize::new(4).unwrap(),

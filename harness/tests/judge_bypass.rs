@@ -21,6 +21,7 @@ async fn rehearse(run: &str, meanwhile: impl AsyncFnOnce(&str, &str)) -> Judgeme
     let program = PathBuf::from(env!("CARGO_BIN_EXE_rehearse"));
     let ambient = std::env::vars_os().collect();
     let options = VenueOptions {
+        driver: None,
         run: RunId::new(run),
         directory: directory.path().join("reports"),
         state_root: directory.path().join("state"),

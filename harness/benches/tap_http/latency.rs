@@ -43,6 +43,7 @@ pub(crate) fn context(upstream: SocketAddr) -> TapContext {
         author: Author::Client,
         dependency: "service".into(),
         upstream,
+        near_side: std::net::Ipv4Addr::LOCALHOST.into(),
         director: Arc::new(Nobody(AtomicU64::new(0))),
         gate: Arc::new(Gate::new()),
     }

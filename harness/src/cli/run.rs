@@ -8,9 +8,10 @@ use clap::Args;
 use regex::Regex;
 
 use super::{Application, FEATURES, Halt, MANIFEST, ManifestArgument, REPORTS, Surroundings, list};
+use crate::deployment::DriverKind;
 use crate::gherkin::{
-    Exit, Order, Place, Plan, Project as _, RunInfo, RunOptions, Scenario, Selection,
-    SelectionError, new_run_id, rehearse,
+    Exit, Order, Place, Plan, Project, RunInfo, RunOptions, Scenario, Selection, SelectionError,
+    new_run_id, rehearse,
 };
 use crate::report::{
     Junit, Repeat, ReportKind, ReportRequest, Reports, Rerun, Summary, Terminal, TerminalOptions,
@@ -56,6 +57,9 @@ pub(super) struct RunArguments {
     /// Wait for what happens by itself, visibility timeouts for instance
     #[arg(long)]
     real_time: bool,
+    /// How processes are run: processes or containers [default: as the manifest says]
+    #[arg(long, value_name = "DRIVER")]
+    driver: Option<DriverKind>,
     /// Show what is selected; start nothing
     #[arg(long)]
     list: bool,
@@ -139,14 +143,16 @@ pub(super) fn run<A: Application>(
         .vocabulary()
         .compile()
         .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
-    let plan = Plan::new(&scenarios, &vocabulary, arguments.seed).map_err(Halt::invalid)?;
     let id = new_run_id();
     let run = Arc::new(RunInfo {
         directory: arguments.reports.join(id.as_str()),
         id,
         seed: arguments.seed,
         real_time: arguments.real_time,
+        driver: arguments.driver,
     });
+    let scenarios = fitting(&project, &run, scenarios, surroundings)?;
+    let plan = Plan::new(&scenarios, &vocabulary, arguments.seed).map_err(Halt::invalid)?;
     let options = RunOptions {
         jobs: arguments
             .jobs
@@ -170,6 +176,35 @@ pub(super) fn run<A: Application>(
         surroundings.report(&miette::miette!("{error}"));
     }
     Ok(exit)
+}
+
+/// The scenarios that can be part of the run; says which cannot.
+fn fitting<P: Project>(
+    project: &P,
+    run: &RunInfo,
+    scenarios: Vec<Arc<Scenario>>,
+    surroundings: &mut Surroundings,
+) -> Result<Vec<Arc<Scenario>>, Halt> {
+    let mut fitting = Vec::with_capacity(scenarios.len());
+    let mut last = None;
+    for scenario in scenarios {
+        let Some(reason) = project.leaves_out(run, &scenario.tags) else {
+            fitting.push(scenario);
+            continue;
+        };
+        let selector = scenario.selector();
+        surroundings.say(&format!(
+            "- left out  {}  {selector}: {reason}\n",
+            scenario.name
+        ));
+        last = Some(reason);
+    }
+    match last {
+        Some(reason) if fitting.is_empty() => Err(Halt::invalid(miette::miette!(
+            "no scenario is left to run: {reason}"
+        ))),
+        _ => Ok(fitting),
+    }
 }
 
 fn reports(
@@ -221,6 +256,9 @@ fn repeat(arguments: &RunArguments) -> Vec<String> {
     }
     if arguments.seed != SEED {
         words.extend(["--seed".to_owned(), arguments.seed.to_string()]);
+    }
+    if let Some(driver) = arguments.driver {
+        words.extend(["--driver".to_owned(), driver.to_string()]);
     }
     if arguments.real_time {
         words.push("--real-time".to_owned());

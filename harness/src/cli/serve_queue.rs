@@ -13,6 +13,9 @@ pub struct ServeQueue {
     /// The port; 0 takes a free one.
     #[arg(long, default_value_t = 9324)]
     pub port: u16,
+    /// Listen on all addresses: for a container that nobody reaches but the harness.
+    #[arg(long)]
+    pub in_container: bool,
     /// Keep acknowledged calls in a journal in this directory, across a kill of the server.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -43,8 +46,14 @@ pub async fn run(
     announce: impl FnOnce(&str),
     stopped: impl Future<Output = ()>,
 ) -> Result<(), QueueError> {
+    let address = if args.in_container {
+        Ipv4Addr::UNSPECIFIED
+    } else {
+        Ipv4Addr::LOCALHOST
+    };
     let server = QueueServer::start(QueueOptions {
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)),
+        listen: SocketAddr::from((address, args.port)),
+        in_container: args.in_container,
         data: args.data,
         account: args.account,
         region: args.region,

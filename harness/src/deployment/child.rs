@@ -85,6 +85,14 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// The container engine refused.
+    #[error("cannot start `{name}` in a container: {source}")]
+    Engine {
+        /// Which process.
+        name: String,
+        /// Why.
+        source: Box<super::containers::EngineError>,
+    },
     /// It could not be recorded, so it was killed again.
     #[error("cannot start `{name}`: {source}")]
     Record {
@@ -130,16 +138,37 @@ pub struct Child {
     _last: Arc<KillOnDrop>,
 }
 
+/// How signals reach a process, whatever it runs in.
+pub(super) trait Control: Send + Sync + std::fmt::Debug + 'static {
+    /// Delivers a signal to the process itself, or to all that came of it.
+    fn deliver(&self, signal: Signal, group: bool) -> Result<(), Errno>;
+}
+
 #[derive(Debug)]
-struct Shared {
-    name: String,
-    pid: Pid,
-    started: StartTime,
-    logs: Logs,
+pub(super) struct Shared {
+    pub(super) name: String,
+    pub(super) pid: Pid,
+    pub(super) started: StartTime,
+    pub(super) logs: Logs,
+    pub(super) control: Box<dyn Control>,
     state: watch::Sender<State>,
     /// Whether the pid was given back. Held while signalling and while reaping, so
     /// that no signal can reach a later process with the same pid.
     reaped: Mutex<bool>,
+}
+
+/// A child of this process, signalled by its pid.
+#[derive(Debug)]
+struct OwnChild(Pid);
+
+impl Control for OwnChild {
+    fn deliver(&self, signal: Signal, group: bool) -> Result<(), Errno> {
+        if group {
+            killpg(self.0, signal)
+        } else {
+            kill(self.0, signal)
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -206,6 +235,14 @@ impl Child {
                 source,
             })?;
         Ok(child)
+    }
+
+    /// The handle of a process that a driver started and watches.
+    pub(super) fn of(shared: &Arc<Shared>) -> Self {
+        Self {
+            _last: Arc::new(KillOnDrop(Arc::clone(shared))),
+            shared: Arc::clone(shared),
+        }
     }
 
     /// What errors, logs and records call it.
@@ -314,6 +351,41 @@ impl Child {
 }
 
 impl Shared {
+    pub(super) fn new(
+        name: String,
+        pid: Pid,
+        started: StartTime,
+        logs: Logs,
+        control: impl Control,
+    ) -> Self {
+        Self {
+            name,
+            pid,
+            started,
+            logs,
+            control: Box::new(control),
+            state: watch::Sender::new(State::Running),
+            reaped: Mutex::new(false),
+        }
+    }
+
+    /// Publishes what the process is doing, if that is new.
+    pub(super) fn publish(&self, state: State) {
+        self.state.send_if_modified(|known| {
+            let new = !matches!(known, State::Exited(_)) && *known != state;
+            if new {
+                *known = state;
+            }
+            new
+        });
+    }
+
+    /// Publishes the end: no signal is delivered any more.
+    pub(super) fn end(&self, outcome: ExitOutcome) {
+        *self.reaped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.publish(State::Exited(outcome));
+    }
+
     fn deliver(&self, signal: Signal, group: bool) -> Result<(), SignalError> {
         let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         let name = self.name.clone();
@@ -328,17 +400,14 @@ impl Shared {
                 outcome,
             });
         }
-        let delivered = if group {
-            killpg(self.pid, signal)
-        } else {
-            kill(self.pid, signal)
-        };
-        delivered.map_err(|source| SignalError::Refused {
-            name,
-            signal,
-            pid: self.pid,
-            source,
-        })
+        self.control
+            .deliver(signal, group)
+            .map_err(|source| SignalError::Refused {
+                name,
+                signal,
+                pid: self.pid,
+                source,
+            })
     }
 
     /// Publishes every change of the process's state until its end.
@@ -413,20 +482,9 @@ async fn launch_watched(launch: Launch, name: String, logs: Logs) -> io::Result<
             let pid = Pid::from_raw(process.id().cast_signed());
             // Our own child and not reaped: it has an entry, dead or alive.
             let started = procfs::stat(pid).map_or(StartTime(0), |stat| stat.started);
-            let state = watch::Sender::new(State::Running);
-            let shared = Arc::new(Shared {
-                name,
-                pid,
-                started,
-                logs,
-                state,
-                reaped: Mutex::new(false),
-            });
+            let shared = Arc::new(Shared::new(name, pid, started, logs, OwnChild(pid)));
             // A caller that gave up drops the handle, which kills the process.
-            let _ = tell.send(Ok(Child {
-                _last: Arc::new(KillOnDrop(Arc::clone(&shared))),
-                shared: Arc::clone(&shared),
-            }));
+            let _ = tell.send(Ok(Child::of(&shared)));
             shared.watch(process);
         })?;
     told.await

@@ -6,12 +6,17 @@
 //!    │           ▲ records
 //!    │        Child: one started process; its own group, a thread that watches it
 //!    │
+//!    │           ▲ starts
+//!    │        Driver: processes of the host, or containers
+//!    │
 //!    ├─ finish: kills and removes what is recorded or bears the run's id
 //!    ├─ watchdog: does the same when the harness was killed
 //!    └─ sweep: does the same at the next start, when the watchdog was killed too
 //! ```
 
 mod child;
+pub mod containers;
+mod driver;
 mod environment;
 mod exit;
 mod output;
@@ -25,6 +30,7 @@ mod sweep;
 mod watchdog;
 
 pub use child::{Child, SignalError, Start, StartError, State};
+pub use driver::{Driver, DriverKind, HostProcesses, Port, Room, Seat, SeatError};
 pub use environment::{RUN_ID_VARIABLE, Variables, is_allowed};
 pub use exit::ExitOutcome;
 pub use nix::sys::signal::Signal;
@@ -35,5 +41,5 @@ pub use registry::{Leftover, Registry, RegistryError};
 pub use run::{RunError, RunGuard, RunOptions};
 pub use spawn::Account;
 pub(crate) use sweep::end_server;
-pub use sweep::{SweepReport, SweptRun, sweep};
+pub use sweep::{SweepReport, SweptRun, sweep, sweep_forgotten};
 pub use watchdog::{Reexecute, guard};

@@ -48,6 +48,12 @@ pub enum Leftover {
         /// The directory they work in.
         directory: PathBuf,
     },
+    /// Every container, network and volume at a container engine that bears the run's
+    /// label. Recorded before the first of them is made.
+    Engine {
+        /// The engine's address: `unix:///var/run/docker.sock`.
+        host: String,
+    },
     /// A directory with all that is in it. Its name must contain the run's id.
     Directory {
         /// Where.

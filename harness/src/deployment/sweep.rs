@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use super::environment::RUN_ID_VARIABLE;
+use super::containers;
+use super::environment::{RUN_ID_VARIABLE, Variables};
 use super::procfs;
 use super::registry::{HARNESS, LEFTOVERS, Leftover, is_ours};
 use super::run::Harness;
@@ -136,6 +137,9 @@ pub(crate) fn clean(directory: &Path) -> SweptRun {
     let (leftovers, unreadable) = read(&directory.join(LEFTOVERS));
     swept.problems.extend(unreadable);
     let run = swept.run.clone();
+    // First: processes in containers are seen from here, too, and would be killed one
+    // by one.
+    remove_containers(&leftovers, directory, &mut swept);
     end_processes(&leftovers, same_boot(directory), Some(&run), &mut swept);
     for leftover in &leftovers {
         if let Leftover::Server { directory, .. } = leftover {
@@ -157,6 +161,35 @@ pub(crate) fn clean(directory: &Path) -> SweptRun {
         ));
     }
     swept
+}
+
+fn remove_containers(leftovers: &[Leftover], directory: &Path, swept: &mut SweptRun) {
+    let records = directory.parent().unwrap_or(directory).to_string_lossy();
+    for leftover in leftovers {
+        if let Leftover::Engine { host } = leftover {
+            let removed = containers::remove_all(host, swept.run.as_str(), &records);
+            swept.killed.extend(removed.things);
+            swept.problems.extend(removed.problems);
+        }
+    }
+}
+
+/// Removes containers of runs below `state_root` that have no record any more: somebody
+/// removed it, or the machine forgot it. Does nothing where there is no engine. Blocks.
+pub fn sweep_forgotten(state_root: &Path, ambient: &Variables) -> Option<SweptRun> {
+    let host = containers::host(ambient);
+    let socket = host.strip_prefix("unix://")?;
+    if !Path::new(socket).exists() {
+        return None;
+    }
+    let removed = containers::remove_forgotten(&host, state_root);
+    let found = !removed.things.is_empty() || !removed.problems.is_empty();
+    found.then(|| SweptRun {
+        run: RunId::new("without a record"),
+        killed: removed.things.into_iter().collect(),
+        removed: Vec::new(),
+        problems: removed.problems,
+    })
 }
 
 fn read(path: &Path) -> (Vec<Leftover>, Vec<String>) {
@@ -246,7 +279,7 @@ fn find(leftovers: &[Leftover], same_boot: bool, run: Option<&RunId>) -> Vec<(Pi
             } => (procfs::program(pid).as_ref() == Some(program)
                 && procfs::directory(pid).as_ref() == Some(directory))
             .then_some(name),
-            Leftover::Directory { .. } => None,
+            Leftover::Directory { .. } | Leftover::Engine { .. } => None,
         });
         if let Some(name) = recorded {
             found.push((pid, format!("{name} ({pid})")));

@@ -188,6 +188,7 @@ fn attempt<P: Project>(
         id,
         seed: target.seed,
         real_time: false,
+        driver: None,
     });
     let options = RunOptions {
         jobs: arguments
@@ -212,9 +213,11 @@ fn attempt<P: Project>(
     Ok(result.exit)
 }
 
-/// Scenarios with this tag are tests that only run when asked for.
+/// Scenarios with these tags are tests that only run when asked for. Those that need
+/// containers are among them: `cargo test` asks nobody for an engine.
 fn is_ignored(tags: &[String]) -> bool {
-    tags.iter().any(|tag| tag == "ignore" || tag == "ignored")
+    tags.iter()
+        .any(|tag| ["ignore", "ignored", "containers"].contains(&tag.as_str()))
 }
 
 /// The scenario's position among the names.

@@ -23,6 +23,13 @@ pub trait Project: Send + Sync + 'static {
     /// How long things may take.
     fn limits(&self) -> Limits;
 
+    /// Why a scenario with these tags cannot be part of this run, if it cannot. It is
+    /// left out then, and that is said.
+    fn leaves_out(&self, run: &RunInfo, tags: &[String]) -> Option<String> {
+        let _ = (run, tags);
+        None
+    }
+
     /// Builds and starts what all scenarios share. Runs on a runtime with several
     /// threads that lives until the run is over; what is spawned on it goes on.
     /// Dropped on Ctrl-C.

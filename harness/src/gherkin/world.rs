@@ -44,6 +44,8 @@ pub struct RunInfo {
     pub directory: PathBuf,
     /// Whether waiting is done in real time where it could be shortened.
     pub real_time: bool,
+    /// How processes are run, if not as the manifest says.
+    pub driver: Option<crate::deployment::DriverKind>,
 }
 
 /// What a world is opened with.

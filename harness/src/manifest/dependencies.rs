@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
+use super::container::read_provided;
 use super::context::Context;
 use super::keys;
 use super::node::{Node, Value};
@@ -52,7 +53,13 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
     let allow_external = table.flag(cx, "allow_external", false);
     let provide = table.need_text(cx, "provide").and_then(|(written, span)| {
         let what = table.what("provide");
-        let written = choice(cx, span, what, written, &["embedded", "stub", "external"])?;
+        let written = choice(
+            cx,
+            span,
+            what,
+            written,
+            &["embedded", "container", "stub", "external"],
+        )?;
         Some((written, span))
     });
     let protocol = protocol?;
@@ -70,9 +77,14 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
         if written != "external" {
             table.refuse(cx, &["url"], "a dependency with `provide: external`");
         }
+        if written != "container" {
+            let own = "a dependency with `provide: container`";
+            table.refuse(cx, &["image", "port", "environment"], own);
+        }
         match written {
             "embedded" => Some(Provide::Embedded),
             "stub" => Some(Provide::Stub),
+            "container" => read_provided(cx, &table, protocol),
             _ => {
                 let url = read_url(cx, &table, name, protocol, allow_external.unwrap_or(true))?;
                 Some(Provide::External { url })
@@ -93,7 +105,7 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
         }),
         ProtocolName::Http => {
             let stub = table.get("provide").is_none_or(
-                |node| !matches!(&node.value, Value::Text(written) if written == "external"),
+                |node| !matches!(&node.value, Value::Text(written) if written == "external" || written == "container"),
             );
             let routes = match table.get("routes") {
                 None if stub => table.need(cx, "routes").map(|_| Vec::new()),

@@ -22,9 +22,10 @@ macro_rules! tables {
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "operator" "observations"
-        "background" "consumption" "limits";
+        "background" "consumption" "limits" "driver";
     COMMAND: "command" = "command" "environment";
-    DEPENDENCY: "dependency" = "protocol" "provide" "url" "allow_external" "queues" "routes";
+    DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
+        "environment" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter";
     DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";
     ROUTE: "route" = "on" "write" "job" "reply";
@@ -33,7 +34,8 @@ tables! {
     PLACE: "place" = "body" "header" "path";
     SETTING: "setting" = "default" "doc";
     PROCESS: "process" = "command" "environment" "instances" "listens" "ready" "restart"
-        "consumes" "ready_within" "stop_within";
+        "consumes" "ready_within" "stop_within" "container";
+    CONTAINER: "container" = "image" "memory" "cpus" "address";
     READY: "ready" = "http" "call" "output";
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"

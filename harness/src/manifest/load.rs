@@ -19,9 +19,10 @@ use super::problem::{Defect, Noun, Problem};
 use super::processes::{read_background, read_processes};
 use super::source::Source;
 use super::stages::read_stages;
-use super::table::{Table, named_things, scalar, wrong_type};
+use super::table::{Table, choice, named_things, scalar, text, wrong_type};
 use super::totals::{read_order, read_resting, read_stage_name, read_terminal, read_totals};
 use super::{Limits, Manifest, Provide, Setting};
+use crate::deployment::DriverKind;
 
 /// The version of the manifest that is read here.
 const VERSION: &str = "1";
@@ -178,6 +179,13 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         |cx, node| read_consumption(cx, node).map(Some),
     );
     let limits = optional(cx, &table, "limits", Limits::default, read_limits);
+    let driver = optional(cx, &table, "driver", DriverKind::default, |cx, node| {
+        let what = table.what("driver");
+        let written = text(cx, node, &what)?;
+        choice(cx, node.span, what, written, DriverKind::ALL)?
+            .parse()
+            .ok()
+    });
     Some(Manifest {
         path: path.to_owned(),
         root: cx.root.clone(),
@@ -199,6 +207,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         background: background?,
         consumption: consumption?,
         limits: limits?,
+        driver: driver?,
     })
 }
 

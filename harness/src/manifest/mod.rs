@@ -12,6 +12,7 @@
 mod command;
 mod command_line;
 mod consumption;
+mod container;
 mod context;
 mod dependencies;
 mod duration;
@@ -43,6 +44,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
+use crate::deployment::{DriverKind, Room};
 use crate::ids::{DependencyName, RoleName, StageName};
 use crate::tap::Side;
 
@@ -103,6 +105,8 @@ pub struct Manifest {
     pub consumption: Option<Consumption>,
     /// How long things may take.
     pub limits: Limits,
+    /// How processes are run, unless the command line says otherwise.
+    pub driver: DriverKind,
 }
 
 /// Which protocol is spoken with a dependency, or with a process that listens.
@@ -210,6 +214,15 @@ pub enum Provide {
     Embedded,
     /// Played by the harness.
     Stub,
+    /// Started by the harness in a container.
+    Container {
+        /// The image; if none, one that the harness builds.
+        image: Option<String>,
+        /// The port that it listens on.
+        port: u16,
+        /// Its environment.
+        environment: BTreeMap<String, String>,
+    },
     /// Somebody else's, at this URL.
     External {
         /// Where it answers.
@@ -308,6 +321,27 @@ pub struct Process {
     pub ready_within: Duration,
     /// How long a requested stop (SIGTERM) may take before SIGKILL.
     pub stop_within: Duration,
+    /// What holds where it runs in a container.
+    pub container: Container,
+}
+
+/// What a process gets where it runs in a container.
+#[derive(Clone, Debug, Default)]
+pub struct Container {
+    /// Image and limits.
+    pub room: Room,
+    /// Its address and host name after a death.
+    pub address: Address,
+}
+
+/// Whether the next incarnation has the address and host name of the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Address {
+    /// The same.
+    #[default]
+    Kept,
+    /// Another.
+    Fresh,
 }
 
 /// When a process counts as ready.

@@ -8,6 +8,7 @@ use super::suggestion::nearest;
 pub(super) const RESERVED: &[&str] = &[
     "root",
     "port",
+    "listen",
     "setting",
     "message",
     "argument",
@@ -47,7 +48,7 @@ impl Placeholders {
             .is_some_and(|process| process.listens);
         let placeholders = Self::default()
             .and(&["root", "checkpoint.url"])
-            .and(if listens { &["port"] } else { &[] })
+            .and(if listens { &["port", "listen"] } else { &[] })
             .settings(names)
             .dependencies(names, |_| true);
         Self {
@@ -131,7 +132,7 @@ impl Placeholders {
     /// Why a name is not accepted.
     pub(super) fn refusal(&self, name: &str) -> Defect {
         match &self.deaf {
-            Some(process) if name == "port" => Defect::PortWithoutListening {
+            Some(process) if matches!(name, "port" | "listen") => Defect::PortWithoutListening {
                 process: process.clone(),
             },
             _ => Defect::UnknownPlaceholder {

@@ -443,8 +443,8 @@ impl ProtocolName {
     /// How it can be provided.
     pub fn provisions(self) -> &'static [&'static str] {
         match self {
-            Self::Postgres | Self::Sqs => &["embedded", "external"],
-            Self::Http => &["stub", "external"],
+            Self::Postgres | Self::Sqs => &["embedded", "container", "external"],
+            Self::Http => &["stub", "container", "external"],
         }
     }
 }

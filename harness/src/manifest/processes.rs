@@ -5,6 +5,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::command::read_command;
+use super::container::read_container;
 use super::context::Context;
 use super::keys;
 use super::node::{Node, Value};
@@ -13,7 +14,7 @@ use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::table::{Table, choice, list, named_things, text, wrong_type};
 use super::totals::read_claim;
-use super::{Background, Process, Ready, Restart};
+use super::{Background, Container, Process, Ready, Restart};
 use crate::ids::{DependencyName, RoleName};
 
 /// How long a process may take to become ready.
@@ -71,6 +72,10 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     };
     let ready_within = table.duration(cx, "ready_within", READY_WITHIN);
     let stop_within = table.duration(cx, "stop_within", STOP_WITHIN);
+    let container = match table.get("container") {
+        None => Some(Container::default()),
+        Some(node) => read_container(cx, node, table.what("container")),
+    };
     Some(Process {
         command: command?,
         instances: u32::try_from(instances?).ok()?,
@@ -80,6 +85,7 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
         consumes: consumes?,
         ready_within: ready_within?,
         stop_within: stop_within?,
+        container: container?,
     })
 }
 

@@ -24,6 +24,7 @@ mod own;
 mod plan;
 mod preflight;
 mod processes;
+mod provided;
 mod quiet;
 mod snapshot;
 mod summary;
@@ -166,7 +167,7 @@ impl Rehearsal {
         let processes = Processes::new(
             board.clone(),
             Arc::clone(&dependencies),
-            venue.registry().clone(),
+            Arc::clone(venue.driver()),
             directory.join("processes"),
             title.real_time,
         );
@@ -255,6 +256,23 @@ impl Rehearsal {
     /// When it does not run.
     pub async fn kill(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
         Ok(self.processes.kill(role).await?)
+    }
+
+    /// Cuts every instance of a role off from everything: nothing it sends arrives, and
+    /// nothing reaches it, without any answer. It keeps its address.
+    ///
+    /// # Errors
+    /// When it does not run, or shares the host's network.
+    pub async fn cut_off(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
+        Ok(self.processes.cut_off(role).await?)
+    }
+
+    /// Ends [`Rehearsal::cut_off`].
+    ///
+    /// # Errors
+    /// When the container engine refuses.
+    pub async fn join(&mut self, role: &RoleName) -> Result<(), RehearsalError> {
+        Ok(self.processes.join(role).await?)
     }
 
     /// Ends the deployment: kills every process, waits for their connections to end,

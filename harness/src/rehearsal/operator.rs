@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::surroundings::Surroundings;
 use super::{ProcessError, Rehearsal, RehearsalError};
-use crate::deployment::{Child, ExitOutcome, Logs};
+use crate::deployment::{ExitOutcome, Logs, Room};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Incarnation, MessageName};
 use crate::manifest::{OPERATOR, Observation};
@@ -89,7 +89,10 @@ impl Rehearsal {
             start: self.operators,
         };
         let command = self.manifest.operator[name].command.clone();
-        let mut around = Surroundings::open(&self.board, &self.dependencies, &incarnation).await?;
+        let driver = self.processes.driver();
+        let near_side = driver.near_side();
+        let mut around =
+            Surroundings::open(&self.board, &self.dependencies, &incarnation, near_side).await?;
         if let Some(message) = message {
             around.set("message.name", message.to_string());
             around.set("message.job", self.job_of(message).unwrap_or_default());
@@ -114,8 +117,15 @@ impl Rehearsal {
             .collect::<Vec<_>>()
             .join(" ");
         self.board.register(&incarnation);
-        let child = match Child::start(start, self.processes.registry()).await {
-            Ok(child) => child,
+        let started = match driver.seat().await {
+            Ok(seat) => driver
+                .start(start, &seat, &Room::default())
+                .await
+                .map(|child| (child, seat)),
+            Err(error) => Err(error),
+        };
+        let (child, _seat) = match started {
+            Ok(started) => started,
             Err(error) => {
                 self.board.unregister(&incarnation);
                 return Err(ProcessError::from(error).into());

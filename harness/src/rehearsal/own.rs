@@ -9,7 +9,9 @@ use futures::future::BoxFuture;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::provided::CONTAINER_START;
 use super::venue::{VenueError, start_queue_server};
+use crate::deployment::containers::DependencyContainer;
 use crate::deployment::{Child, Registry, procfs};
 use crate::embedded::database::Server;
 use crate::outage::RealServer;
@@ -22,6 +24,7 @@ const TICK: Duration = Duration::from_millis(1);
 pub(super) enum OwnServer {
     Database(Arc<Server>),
     Queue(OwnQueueServer),
+    Container(Arc<DependencyContainer>),
 }
 
 /// A queue server that keeps what it acknowledged across a kill.
@@ -66,6 +69,8 @@ impl OwnServer {
         match self {
             Self::Database(server) => server.processes(),
             Self::Queue(server) => vec![server.child().pid()],
+            // The engine freezes and thaws these.
+            Self::Container(_) => Vec::new(),
         }
     }
 
@@ -73,6 +78,7 @@ impl OwnServer {
         match self {
             Self::Database(_) => "the database server",
             Self::Queue(_) => "the queue server",
+            Self::Container(_) => "the server in its container",
         }
     }
 
@@ -87,6 +93,7 @@ impl OwnServer {
                 let child = server.child().clone();
                 child.kill().await;
             }
+            Self::Container(container) => container.remove().await,
         }
         Ok(())
     }
@@ -96,6 +103,10 @@ impl RealServer for OwnServer {
     fn freeze(&self) -> BoxFuture<'static, Result<String, String>> {
         let server = self.clone();
         Box::pin(async move {
+            if let Self::Container(container) = &server {
+                container.pause().await.map_err(|error| error.to_string())?;
+                return Ok("the container stands still".to_owned());
+            }
             loop {
                 // A server that is not stopped yet may begin further processes, so they
                 // are looked up again until all that there are stand still.
@@ -124,6 +135,9 @@ impl RealServer for OwnServer {
     }
 
     fn thaw(&self) {
+        if let Self::Container(container) = self {
+            container.unpause_now();
+        }
         for pid in self.processes().into_iter().rev() {
             let _ = kill(pid, Signal::SIGCONT);
         }
@@ -133,6 +147,10 @@ impl RealServer for OwnServer {
         let server = self.clone();
         Box::pin(async move {
             let outcome = match &server {
+                Self::Container(container) => {
+                    container.kill().await.map_err(|error| error.to_string())?;
+                    return Ok("the server was killed in its container".to_owned());
+                }
                 Self::Database(database) => database.kill().await,
                 Self::Queue(queue) => {
                     let child = queue.child().clone();
@@ -147,6 +165,10 @@ impl RealServer for OwnServer {
         let server = self.clone();
         Box::pin(async move {
             match &server {
+                Self::Container(container) => container
+                    .restart(CONTAINER_START)
+                    .await
+                    .map_err(|error| error.to_string()),
                 Self::Database(database) => {
                     database.restart().await.map_err(|error| error.to_string())
                 }

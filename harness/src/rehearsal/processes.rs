@@ -22,10 +22,10 @@ use super::deliveries::Delivery;
 use super::dependencies::Dependencies;
 use super::surroundings::Surroundings;
 use crate::deployment::readiness::{self, Cause, Condition, NotReady};
-use crate::deployment::{Child, ExitOutcome, Logs, Registry, StartError, State};
+use crate::deployment::{Child, Driver, ExitOutcome, Logs, Seat, SeatError, StartError, State};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, DependencyName, FaultId, Incarnation, RoleName};
-use crate::manifest::{Process, Ready, Restart, UnknownPlaceholder};
+use crate::manifest::{Address, Process, Ready, Restart, UnknownPlaceholder};
 use crate::tap::{Gate, Tap};
 
 /// How long the dependencies may take to see the end of a dead process's connections.
@@ -80,6 +80,9 @@ pub enum ProcessError {
         /// Which.
         process: String,
     },
+    /// It could not be cut off, or joined again.
+    #[error(transparent)]
+    Seat(#[from] SeatError),
     /// A signal had no effect.
     #[error("{signal} to {process}: {reason}")]
     Signal {
@@ -108,7 +111,7 @@ pub(super) struct Processes(Arc<Inner>);
 struct Inner {
     board: Board,
     dependencies: Arc<Dependencies>,
-    registry: Registry,
+    driver: Arc<dyn Driver>,
     logs: PathBuf,
     real_time: bool,
     slots: Mutex<BTreeMap<(RoleName, u32), Arc<Slot>>>,
@@ -122,6 +125,8 @@ struct Slot {
     wanted: watch::Sender<bool>,
     now: watch::Sender<Now>,
     current: watch::Sender<Option<Current>>,
+    /// Where it runs; taken at its first start.
+    seat: Mutex<Option<Seat>>,
 }
 
 /// What an instance is doing.
@@ -155,14 +160,16 @@ struct Running {
     current: Current,
     ended: watch::Sender<bool>,
     around: Surroundings,
-    port: Option<u16>,
+    /// Where it is reached, if it listens.
+    reached: Option<SocketAddr>,
+    seat: Seat,
 }
 
 impl Processes {
     pub(super) fn new(
         board: Board,
         dependencies: Arc<Dependencies>,
-        registry: Registry,
+        driver: Arc<dyn Driver>,
         logs: PathBuf,
         real_time: bool,
     ) -> Self {
@@ -170,7 +177,7 @@ impl Processes {
         Self(Arc::new(Inner {
             board,
             dependencies,
-            registry,
+            driver,
             logs,
             real_time,
             slots,
@@ -194,6 +201,7 @@ impl Processes {
                     wanted: watch::Sender::new(true),
                     now: watch::Sender::new(Now::Starting),
                     current: watch::Sender::new(None),
+                    seat: Mutex::default(),
                 });
                 locked(&self.0.slots).insert((role, instance), Arc::clone(&slot));
                 tokio::spawn(self.clone().supervise(Arc::clone(&slot)));
@@ -225,7 +233,7 @@ impl Processes {
                 instance: slot.instance,
                 start: starts,
             };
-            let running = match self.incarnate(&process, incarnation).await {
+            let running = match self.incarnate(&slot, &process, incarnation).await {
                 Ok(running) => running,
                 Err(error) => return self.give_up(&slot, error),
             };
@@ -285,17 +293,32 @@ impl Processes {
     /// Opens the taps of a new incarnation and starts it.
     async fn incarnate(
         &self,
+        slot: &Slot,
         process: &Process,
         incarnation: Incarnation,
     ) -> Result<Running, ProcessError> {
         let board = &self.0.board;
-        let (around, port) =
-            Surroundings::of_process(board, &self.0.dependencies, &incarnation, process.listens)
-                .await?;
+        let driver = &self.0.driver;
+        let kept = locked(&slot.seat).take();
+        let seat = match kept.filter(|_| process.container.address == Address::Kept) {
+            Some(seat) => seat,
+            None => driver.seat().await?,
+        };
+        *locked(&slot.seat) = Some(seat.clone());
+        let (around, reached) = Surroundings::of_process(
+            board,
+            &self.0.dependencies,
+            &incarnation,
+            process.listens,
+            &seat,
+            driver.near_side(),
+        )
+        .await?;
         let logs = Logs::together(self.0.logs.join(format!("{incarnation}.log")));
         let start = around.start(board.manifest(), &incarnation, &process.command, logs)?;
         board.register(&incarnation);
-        let child = match Child::start(start, &self.0.registry).await {
+        let room = &process.container.room;
+        let child = match driver.start(start, &seat, room).await {
             Ok(child) => child,
             Err(error) => {
                 board.unregister(&incarnation);
@@ -316,15 +339,14 @@ impl Processes {
             current,
             ended,
             around,
-            port,
+            reached,
+            seat,
         })
     }
 
     fn condition(&self, process: &Process, running: &Running) -> Condition {
-        match (&process.ready, running.port) {
-            (Ready::Http(path), Some(port)) => {
-                readiness::http(SocketAddr::from(([127, 0, 0, 1], port)), path)
-            }
+        match (&process.ready, running.reached) {
+            (Ready::Http(path), Some(address)) => readiness::http(address, path),
             (Ready::Output(text), _) => readiness::output(&running.current.child, text),
             (Ready::Call { pattern, .. }, _) => {
                 let board = self.0.board.clone();
@@ -346,6 +368,7 @@ impl Processes {
             current,
             ended,
             around,
+            seat,
             ..
         } = running;
         let board = &self.0.board;
@@ -362,6 +385,11 @@ impl Processes {
         board.exited(&current.incarnation, code, signal, cause);
         ended.send_replace(true);
         slot.current.send_replace(None);
+        // Else nobody would hear of the end of its connections.
+        if let Err(reason) = seat.join().await {
+            let reason = reason.to_string();
+            board.history().append(Event::Trouble { reason });
+        }
         board.outages().detach(&current.incarnation);
         // A dependency that the harness keeps down sees no connection end before it is up.
         board.outages().all_usable().await;
@@ -616,6 +644,42 @@ impl Processes {
             .iter()
             .map(|slot| self.bring_down(slot, DeathCause::Shutdown));
         futures::future::join_all(ending).await;
+        for slot in &slots {
+            locked(&slot.seat).take();
+        }
+    }
+
+    /// Cuts every instance of a role off from everything.
+    pub(super) async fn cut_off(&self, role: &RoleName) -> Result<(), ProcessError> {
+        for slot in self.slots_of(role) {
+            let seat = locked(&slot.seat).clone();
+            let (Some(seat), Some(current)) = (seat, slot.now()) else {
+                let process = slot.name();
+                return Err(ProcessError::NotRunning { process });
+            };
+            seat.cut_off().await?;
+            self.note(format!(
+                "{} is cut off from everything",
+                current.incarnation
+            ));
+        }
+        Ok(())
+    }
+
+    /// Ends [`Processes::cut_off`].
+    pub(super) async fn join(&self, role: &RoleName) -> Result<(), ProcessError> {
+        for slot in self.slots_of(role) {
+            let seat = locked(&slot.seat).clone();
+            if let Some(seat) = seat {
+                seat.join().await?;
+                self.note(format!("{} is reached again", slot.name()));
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&self, text: String) {
+        self.0.board.history().append(Event::Step { text });
     }
 
     /// Kills an instance that is not wanted any more, also one that is just starting,
@@ -647,9 +711,9 @@ impl Processes {
         });
     }
 
-    /// The run's registry, for whatever else is started in this rehearsal.
-    pub(super) fn registry(&self) -> &Registry {
-        &self.0.registry
+    /// The run's driver, for whatever else is started in this rehearsal.
+    pub(super) fn driver(&self) -> &Arc<dyn Driver> {
+        &self.0.driver
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::board::Board;
 use super::dependencies::Dependencies;
 use super::processes::ProcessError;
 use crate::checkpoint::{self, Checkpoint};
-use crate::deployment::{Logs, Start, free_port};
+use crate::deployment::{Logs, Seat, Start};
 use crate::ids::{Author, DependencyName, Incarnation};
 use crate::manifest::{Command, Manifest, Protocol};
 use crate::tap::{self, Director, Gate, Tap, TapContext};
@@ -28,14 +28,17 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Opens everything for an incarnation; gives back the port that it is to listen on.
+    /// Opens everything for an incarnation; gives back where it will be reached, if
+    /// it listens.
     pub(super) async fn of_process(
         board: &Board,
         dependencies: &Dependencies,
         incarnation: &Incarnation,
         listens: bool,
-    ) -> Result<(Self, Option<u16>), ProcessError> {
-        let mut around = Self::open(board, dependencies, incarnation).await?;
+        seat: &Seat,
+        near_side: IpAddr,
+    ) -> Result<(Self, Option<SocketAddr>), ProcessError> {
+        let mut around = Self::open(board, dependencies, incarnation, near_side).await?;
         if !listens {
             return Ok((around, None));
         }
@@ -45,17 +48,23 @@ impl Surroundings {
             dependency: own.clone(),
             source,
         };
-        let port = free_port().map_err(failed)?;
+        let port = seat.port().map_err(failed)?;
         let context = TapContext {
             author: Author::Client,
             dependency: own.clone(),
-            upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            upstream: port.reached,
+            near_side: Ipv4Addr::LOCALHOST.into(),
             director: Arc::new(board.clone()) as Arc<dyn Director>,
             gate: Arc::new(Gate::new()),
         };
         around.front = Some(tap::http::open(context).await.map_err(failed)?);
-        around.values.insert("port".to_owned(), port.to_string());
-        Ok((around, Some(port)))
+        let values = [
+            ("listen", port.listen.to_string()),
+            ("port", port.listen.port().to_string()),
+        ];
+        let values = values.map(|(name, value)| (name.to_owned(), value));
+        around.values.extend(values);
+        Ok((around, Some(port.reached)))
     }
 
     /// Opens the taps and the checkpoint server of an incarnation.
@@ -63,6 +72,7 @@ impl Surroundings {
         board: &Board,
         dependencies: &Dependencies,
         incarnation: &Incarnation,
+        near_side: IpAddr,
     ) -> Result<Self, ProcessError> {
         let gate = Arc::new(Gate::new());
         let author = Author::Process(incarnation.clone());
@@ -76,6 +86,7 @@ impl Surroundings {
                 author: author.clone(),
                 dependency: name.clone(),
                 upstream: dependencies.address(name),
+                near_side,
                 director: Arc::clone(&director),
                 gate: Arc::clone(&gate),
             };
@@ -96,7 +107,7 @@ impl Surroundings {
                 .await;
             taps.push(tap);
         }
-        let checkpoint = Checkpoint::open(author, director, Arc::clone(&gate)).await;
+        let checkpoint = Checkpoint::open_at(near_side, author, director, Arc::clone(&gate)).await;
         let checkpoint = checkpoint.map_err(|source| ProcessError::Tap {
             incarnation: incarnation.clone(),
             dependency: DependencyName::new(checkpoint::DEPENDENCY),

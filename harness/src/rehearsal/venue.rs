@@ -17,19 +17,27 @@ use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use super::dependencies::{Database, Dependencies, OwnQueue, QueueService};
 use super::own::{OwnQueueServer, OwnServer};
+use super::provided::{CONTAINER_START, Provided, Provider};
+use crate::deployment::containers::{Containers, DependencyContainer, Engine, EngineError};
 use crate::deployment::readiness::{self, NotReady};
 use crate::deployment::{
-    self, Child, ExitOutcome, Logs, Reexecute, Registry, RunError, RunGuard, RunOptions, Start,
-    StartError, Variables,
+    self, Child, Driver, DriverKind, ExitOutcome, HostProcesses, Logs, Reexecute, Registry,
+    RunError, RunGuard, RunOptions, Start, StartError, Variables,
 };
 use crate::embedded::database::{DatabaseError, Search, Server, ServerOptions, Visitor};
 use crate::embedded::queue::OWN_APPLICATION;
 use crate::ids::{DependencyName, RunId};
-use crate::manifest::{Command, Manifest, Protocol, Provide, Queue, UnknownPlaceholder};
+use crate::manifest::{
+    Command, Dependency, Manifest, Protocol, Provide, Queue, UnknownPlaceholder,
+};
 use crate::stub::Stub;
 
 /// How long an embedded server may take to start.
 const SERVER_START: Duration = Duration::from_secs(30);
+/// Between two tries to connect to it.
+const TICK: Duration = Duration::from_millis(20);
+/// SQLSTATE `cannot_connect_now`.
+const STARTING_UP: &str = "57P03";
 
 /// What a run needs to know of its surroundings.
 #[derive(Clone, Debug)]
@@ -48,6 +56,8 @@ pub struct VenueOptions {
     pub watchdog: Reexecute,
     /// Where an embedded Postgres comes from.
     pub database: Search,
+    /// How processes are run, if not as the manifest says.
+    pub driver: Option<DriverKind>,
 }
 
 /// A run's surroundings could not be made ready.
@@ -56,6 +66,9 @@ pub enum VenueError {
     /// The run could not begin.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Containers cannot be had.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// A command of `build` or `prepare` could not be started.
     #[error("`{section}` of {manifest}: {source}")]
     Command {
@@ -167,6 +180,8 @@ pub struct Venue {
     databases: BTreeMap<DependencyName, Origin>,
     queues: BTreeMap<DependencyName, SocketAddr>,
     queue_server: Option<Child>,
+    containers: Mutex<Vec<DependencyContainer>>,
+    driver: Arc<dyn Driver>,
     externals: BTreeMap<DependencyName, SocketAddr>,
     versions: BTreeMap<String, String>,
     rehearsals: AtomicU32,
@@ -176,6 +191,7 @@ pub struct Venue {
 /// What a server of a rehearsal's own is started with.
 struct Means {
     search: Search,
+    provider: Option<Provider>,
     program: PathBuf,
     logs: PathBuf,
 }
@@ -209,7 +225,13 @@ impl Venue {
             program,
             watchdog,
             database,
+            driver,
         } = options;
+        let driver = driver.unwrap_or(manifest.driver);
+        let in_container =
+            |dependency: &Dependency| matches!(dependency.provide, Provide::Container { .. });
+        let needs_engine =
+            driver == DriverKind::Containers || manifest.dependencies.values().any(in_container);
         if let Ok(report) = deployment::sweep(&state_root) {
             for swept in report.swept {
                 tell(&format!(
@@ -217,6 +239,12 @@ impl Venue {
                     swept.run
                 ));
             }
+        }
+        if needs_engine && let Some(swept) = deployment::sweep_forgotten(&state_root, &ambient) {
+            tell(&format!(
+                "removed {}, forgotten by their runs",
+                swept.killed.join(", ")
+            ));
         }
         let guard = RunGuard::begin(RunOptions {
             run: run.clone(),
@@ -226,6 +254,11 @@ impl Venue {
         })?;
         let registry = guard.registry().clone();
         let logs = directory.join("logs");
+        let engine = if needs_engine {
+            Some(Engine::connect(&registry).await?)
+        } else {
+            None
+        };
         for command in &manifest.build {
             tell(&format!("building: {}", shown(command)));
             let log = logs.join("build.log");
@@ -256,9 +289,56 @@ impl Venue {
         } else {
             None
         };
+        let driver: Arc<dyn Driver> = match (driver, &engine) {
+            (DriverKind::Containers, Some(engine)) => {
+                let rooms = manifest
+                    .processes
+                    .values()
+                    .map(|process| &process.container.room);
+                Arc::new(Containers::open(engine, rooms, &*tell).await?)
+            }
+            _ => Arc::new(HostProcesses::new(registry.clone())),
+        };
+        if let Some(engine) = &engine
+            && let Some(version) = engine.version().await
+        {
+            versions.insert("container engine".to_owned(), version);
+        }
         let mut databases = BTreeMap::new();
         let mut queues = BTreeMap::new();
         let mut externals = BTreeMap::new();
+        let mut containers = Vec::new();
+        let containing = engine.map(|engine| Provider {
+            engine,
+            program: program.clone(),
+            logs: logs.clone(),
+        });
+        for (name, dependency) in &manifest.dependencies {
+            let Some(means) = &containing else { continue };
+            let started = means.start(name, dependency, name.as_str(), &*tell);
+            let Some(Provided {
+                container,
+                password,
+            }) = started.await?
+            else {
+                continue;
+            };
+            let address = container.address();
+            containers.push(container);
+            match &dependency.protocol {
+                Protocol::Postgres => {
+                    let origin = Origin::in_container(address, password, template_name(&run, name));
+                    origin.accepting(name).await?;
+                    databases.insert(name.clone(), origin);
+                }
+                Protocol::Sqs { .. } => {
+                    queues.insert(name.clone(), address);
+                }
+                Protocol::Http { .. } => {
+                    externals.insert(name.clone(), address);
+                }
+            }
+        }
         for (name, dependency) in &manifest.dependencies {
             match (&dependency.protocol, &dependency.provide) {
                 (Protocol::Postgres, Provide::Embedded) => {
@@ -279,6 +359,7 @@ impl Venue {
                 (Protocol::Sqs { .. }, Provide::External { url }) => {
                     queues.insert(name.clone(), address_of(name, url)?);
                 }
+                (_, Provide::Container { .. }) => {}
                 (Protocol::Sqs { .. }, _) => {
                     let (_, address) = queue_server.as_ref().expect("started above");
                     queues.insert(name.clone(), *address);
@@ -315,10 +396,13 @@ impl Venue {
             databases,
             queues,
             queue_server: queue_server.map(|(child, _)| child),
+            containers: Mutex::new(containers),
+            driver,
             externals,
             versions,
             rehearsals: AtomicU32::new(0),
             means: Means {
+                provider: containing,
                 search: database,
                 program,
                 logs,
@@ -339,6 +423,11 @@ impl Venue {
     /// A number for the next rehearsal.
     pub(super) fn next_rehearsal(&self) -> u32 {
         self.rehearsals.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How processes are run.
+    pub fn driver(&self) -> &Arc<dyn Driver> {
+        &self.driver
     }
 
     /// What no history and no report may show.
@@ -370,10 +459,6 @@ impl Venue {
         self.queue_server.is_some() && self.queues.values().any(|own| *own == address)
     }
 
-    pub(super) fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
     /// A database, queues and stubs for one rehearsal alone.
     pub(super) async fn provide(
         &self,
@@ -400,7 +485,14 @@ impl Venue {
             let Protocol::Sqs { queues: wanted } = &dependency.protocol else {
                 continue;
             };
-            let address = if own.contains(name) {
+            let address = if own.contains(name)
+                && let Some(provided) = self.own_container(name, number).await?
+            {
+                let address = provided.container.address();
+                let server = OwnServer::Container(Arc::new(provided.container));
+                servers.insert(name.clone(), server);
+                address
+            } else if own.contains(name) {
                 let directory = self.means.logs.join(format!("{name}-{number}"));
                 let (program, registry) = (self.means.program.clone(), self.registry.clone());
                 let (server, address) = OwnQueueServer::start(program, directory, registry).await?;
@@ -431,15 +523,17 @@ impl Venue {
         name: &DependencyName,
         number: u32,
     ) -> Result<(OwnServer, Database), VenueError> {
-        let log = self.means.logs.join(format!("{name}-{number}.log"));
-        let options = ServerOptions::new(self.means.search.clone(), log);
-        let server = Server::start(options, &self.registry, Arc::new(|_: &str| {})).await?;
-        let origin = Origin {
-            address: server.address(),
-            user: server.connect_options("postgres").get_username().to_owned(),
-            password: server.password().to_owned(),
-            administration: "postgres".to_owned(),
-            template: "template0".to_owned(),
+        let (server, origin) = match self.own_container(name, number).await? {
+            Some(Provided {
+                container,
+                password,
+            }) => {
+                let address = container.address();
+                let origin = Origin::in_container(address, password, "template0".to_owned());
+                origin.accepting(name).await?;
+                (OwnServer::Container(Arc::new(container)), origin)
+            }
+            None => self.own_embedded(name, number).await?,
         };
         let database = origin.copy(name, &self.run, number).await?;
         let mut values = BTreeMap::from([("root".to_owned(), root_of(&self.manifest))]);
@@ -459,7 +553,39 @@ impl Venue {
             )
             .await?;
         }
-        Ok((OwnServer::Database(Arc::new(server)), database))
+        Ok((server, database))
+    }
+
+    async fn own_embedded(
+        &self,
+        name: &DependencyName,
+        number: u32,
+    ) -> Result<(OwnServer, Origin), VenueError> {
+        let log = self.means.logs.join(format!("{name}-{number}.log"));
+        let options = ServerOptions::new(self.means.search.clone(), log);
+        let server = Server::start(options, &self.registry, Arc::new(|_: &str| {})).await?;
+        let origin = Origin {
+            address: server.address(),
+            user: server.connect_options("postgres").get_username().to_owned(),
+            password: server.password().to_owned(),
+            administration: "postgres".to_owned(),
+            template: "template0".to_owned(),
+        };
+        Ok((OwnServer::Database(Arc::new(server)), origin))
+    }
+
+    /// A container that this rehearsal alone uses, if the dependency is provided in one.
+    async fn own_container(
+        &self,
+        name: &DependencyName,
+        number: u32,
+    ) -> Result<Option<Provided>, VenueError> {
+        let Some(provider) = &self.means.provider else {
+            return Ok(None);
+        };
+        let dependency = &self.manifest.dependencies[name];
+        let server = format!("{name}-{number}");
+        Ok(provider.start(name, dependency, &server, &|_| {}).await?)
     }
 
     /// Removes what [`Warm::provide`] made.
@@ -527,6 +653,14 @@ impl Venue {
         if let Some(child) = &self.queue_server {
             child.kill().await;
         }
+        self.driver.close().await;
+        let containers = std::mem::take(
+            &mut *self
+                .containers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        futures::future::join_all(containers.iter().map(DependencyContainer::remove)).await;
         let guard = self
             .guard
             .lock()
@@ -543,6 +677,16 @@ impl Venue {
 }
 
 impl Origin {
+    fn in_container(address: SocketAddr, password: String, template: String) -> Self {
+        Self {
+            address,
+            user: "postgres".to_owned(),
+            password,
+            administration: "postgres".to_owned(),
+            template,
+        }
+    }
+
     fn options(&self, database: &str) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .host(&self.address.ip().to_string())
@@ -585,6 +729,32 @@ impl Origin {
             .await
             .map_err(failed)?;
         connection.close().await.map_err(failed)
+    }
+
+    /// Waits until a server in a container accepts this user: its port may be open
+    /// before.
+    async fn accepting(&self, dependency: &DependencyName) -> Result<(), VenueError> {
+        let options = self.options(&self.administration);
+        let trying = async {
+            loop {
+                match PgConnection::connect_with(&options).await {
+                    Ok(connection) => return connection.close().await,
+                    Err(sqlx::Error::Database(refusal))
+                        if refusal.code().as_deref() == Some(STARTING_UP) => {}
+                    Err(sqlx::Error::Io(_)) => {}
+                    Err(error) => return Err(error),
+                }
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        let tried = tokio::time::timeout(CONTAINER_START, trying).await;
+        tried
+            .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+            .map_err(|source| VenueError::Sql {
+                dependency: dependency.clone(),
+                what: "connect to the server in its container".to_owned(),
+                source,
+            })
     }
 
     /// A fresh database of the rehearsal, copied from the template.

@@ -90,8 +90,9 @@ impl Application for Rehearsals {
     fn clean(&self, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
         let state_root = &self.surroundings.state_root;
         let report = deployment::sweep(state_root).map_err(StepError::broken)?;
+        let forgotten = deployment::sweep_forgotten(state_root, &self.surroundings.ambient);
         let mut problems = Vec::new();
-        for swept in report.swept {
+        for swept in report.swept.into_iter().chain(forgotten) {
             say(&format!("run {}", swept.run));
             for process in swept.killed {
                 say(&format!("  killed {process}"));

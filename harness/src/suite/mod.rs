@@ -5,11 +5,11 @@ mod application;
 mod scene;
 mod steps;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::deployment::{Reexecute, Variables};
+use crate::deployment::{DriverKind, Reexecute, Variables};
 use crate::embedded::database::Search;
 use crate::gherkin::{
     self, Interrupt, Names, Notes, Project, RunInfo, Shared, StepError, Vocabulary,
@@ -19,6 +19,9 @@ use crate::rehearsal::{Venue, VenueOptions};
 
 pub use application::{Rehearsals, test, watch_if_asked};
 pub use scene::Scene;
+
+/// The variable that says how processes are run where no command line does.
+const DRIVER: &str = "REHEARSE_DRIVER";
 
 /// What the suite needs to know of the machine.
 #[derive(Clone, Debug)]
@@ -54,6 +57,22 @@ impl Suite {
         Self {
             manifest: Arc::new(manifest),
             surroundings,
+        }
+    }
+
+    /// How the run's processes are run: as its command line says, else as the
+    /// environment does (for test targets, which have no such argument), else as the
+    /// manifest says.
+    fn driver(&self, run: &RunInfo) -> Result<DriverKind, StepError> {
+        if let Some(driver) = run.driver {
+            return Ok(driver);
+        }
+        match self.surroundings.ambient.get(OsStr::new(DRIVER)) {
+            Some(written) if !written.is_empty() => {
+                let parsed = written.to_string_lossy().parse();
+                parsed.map_err(|error: String| StepError::invalid(format!("${DRIVER}: {error}")))
+            }
+            _ => Ok(self.manifest.driver),
         }
     }
 
@@ -95,6 +114,19 @@ impl Project for Suite {
         }
     }
 
+    fn leaves_out(&self, run: &RunInfo, tags: &[String]) -> Option<String> {
+        // What is wrong with the driver's name is said when the run is prepared.
+        let driver = self.driver(run).ok()?;
+        let other = match driver {
+            DriverKind::Processes => DriverKind::Containers,
+            DriverKind::Containers => DriverKind::Processes,
+        };
+        let tagged = |kind: DriverKind| tags.iter().any(|tag| *tag == kind.to_string());
+        (tagged(other) && !tagged(driver)).then(|| {
+            format!("it is tagged @{other}, and the driver is `{driver}`: add `--driver {other}`")
+        })
+    }
+
     async fn prepare(
         &self,
         run: &Arc<RunInfo>,
@@ -106,7 +138,9 @@ impl Project for Suite {
             state_root,
             program,
         } = self.surroundings.clone();
+        let driver = self.driver(run)?;
         let options = VenueOptions {
+            driver: Some(driver),
             run: run.id.clone(),
             directory: run.directory.clone(),
             state_root,

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -23,6 +23,8 @@ pub struct TapContext {
     pub dependency: DependencyName,
     /// Where the dependency really listens.
     pub upstream: SocketAddr,
+    /// The address of this machine at which the author can reach it.
+    pub near_side: IpAddr,
     /// Who decides.
     pub director: Arc<dyn Director>,
     /// The gate of the author's incarnation.
@@ -56,7 +58,7 @@ pub struct Tap {
 const BACKLOG: u32 = 1024;
 
 impl Tap {
-    /// Listens on a free loopback port and gives each connection to `handle`, which
+    /// Listens on a free port of the near side and gives each connection to `handle`, which
     /// returns, with the reason, only when both the client's and the dependency's
     /// side of the connection have ended.
     ///
@@ -67,7 +69,7 @@ impl Tap {
         H: Fn(TcpStream, ConnectionContext) -> F + Send + Sync + 'static,
         F: Future<Output = String> + Send + 'static,
     {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let listener = TcpListener::bind((context.near_side, 0)).await?;
         let tap = Self {
             address: listener.local_addr()?,
             accepting: CancellationToken::new(),
@@ -254,7 +256,8 @@ mod tests {
         let context = TapContext {
             author: Author::Client,
             dependency: "outside".into(),
-            upstream: (Ipv4Addr::LOCALHOST, 1).into(),
+            upstream: (std::net::Ipv4Addr::LOCALHOST, 1).into(),
+            near_side: std::net::Ipv4Addr::LOCALHOST.into(),
             director: Arc::new(Nobody),
             gate: Arc::default(),
         };

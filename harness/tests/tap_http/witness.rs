@@ -232,6 +232,7 @@ pub(crate) fn context(upstream: SocketAddr, director: &Arc<Witness>) -> TapConte
         author: author(),
         dependency: "service".into(),
         upstream,
+        near_side: std::net::Ipv4Addr::LOCALHOST.into(),
         director,
         gate: Arc::new(Gate::new()),
     }

@@ -28,6 +28,7 @@ pub async fn tap(upstream: SocketAddr, recorder: &Arc<Recorder>, gate: &Arc<Gate
         author: Author::Client,
         dependency: "database".into(),
         upstream,
+        near_side: std::net::Ipv4Addr::LOCALHOST.into(),
         director,
         gate: Arc::clone(gate),
     })

@@ -12,6 +12,7 @@ mod log;
 mod message;
 mod operator;
 mod outage;
+mod partition;
 mod process;
 mod setting;
 mod total;
@@ -38,6 +39,7 @@ pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
         client::pack(),
         foreign::pack(),
         process::pack(),
+        partition::pack(),
         instance::pack(),
         barrier::pack(),
         log::pack(),

@@ -1,0 +1,202 @@
+//! Removes what a run left at a container engine, by its labels and nothing else. For
+//! the end of a run, its watchdog, and whoever comes later; all of them block.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveVolumeOptions,
+};
+
+use super::engine::open;
+use super::error::is_missing;
+use super::label::{RECORDS, RUN, filter};
+
+/// How long the engine may take to remove everything.
+const REMOVAL: Duration = Duration::from_secs(30);
+/// Between two looks at what is still there.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What was removed, and what could not be.
+#[derive(Debug, Default)]
+pub(in crate::deployment) struct Removed {
+    pub(in crate::deployment) things: BTreeSet<String>,
+    pub(in crate::deployment) problems: Vec<String>,
+}
+
+/// Removes all that a run left.
+pub(in crate::deployment) fn remove_all(host: &str, run: &str, records: &str) -> Removed {
+    blocking(host, async |docker| {
+        let mine = |labels: &Labels| {
+            labels.get(RUN).map(String::as_str) == Some(run) && of_records(labels, records)
+        };
+        remove(docker, RUN, Some(run), &mine).await
+    })
+}
+
+/// Removes what was left by runs whose very record is gone: all that belongs to these
+/// records and to a run that has none. A run makes its record before all else.
+pub(in crate::deployment) fn remove_forgotten(host: &str, records: &Path) -> Removed {
+    blocking(host, async |docker| {
+        let (root, records) = (records, &*records.to_string_lossy());
+        let dead = |labels: &Labels| {
+            of_records(labels, records)
+                && labels.get(RUN).is_some_and(|run| !root.join(run).exists())
+        };
+        remove(docker, RECORDS, Some(records), &dead).await
+    })
+}
+
+type Labels = std::collections::HashMap<String, String>;
+
+fn of_records(labels: &Labels, records: &str) -> bool {
+    labels.get(RECORDS).map(String::as_str) == Some(records)
+}
+
+fn blocking(host: &str, removing: impl AsyncFnOnce(&Docker) -> Removed + Send) -> Removed {
+    let failed = |problem: String| Removed {
+        problems: vec![problem],
+        ..Removed::default()
+    };
+    // The caller may be in a runtime of its own.
+    let thread = std::thread::scope(|scope| {
+        let work = || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                Err(error) => return failed(format!("cannot remove containers: {error}")),
+            };
+            runtime.block_on(async {
+                let docker = match open(host).await {
+                    Ok(docker) => docker,
+                    Err(error) => return failed(format!("cannot remove containers: {error}")),
+                };
+                removing(&docker).await
+            })
+        };
+        scope.spawn(work).join()
+    });
+    thread.unwrap_or_else(|_| {
+        failed("cannot remove containers: the thread that does it panicked".to_owned())
+    })
+}
+
+/// Containers first: networks and volumes are in use until they are gone. Asks again
+/// until nothing is left, because what was being made when the run died may yet appear.
+async fn remove(
+    docker: &Docker,
+    label: &str,
+    value: Option<&str>,
+    wanted: &dyn Fn(&Labels) -> bool,
+) -> Removed {
+    let mut removed = Removed::default();
+    let removing = async {
+        loop {
+            let mut left = Vec::new();
+            for (kind, id, what) in find(docker, label, value, wanted).await? {
+                if let Err(refusal) = take_away(docker, kind, &id).await
+                    && !is_missing(&refusal)
+                {
+                    left.push(format!("{what}: {refusal}"));
+                }
+                removed.things.insert(what);
+            }
+            if left.is_empty() && find(docker, label, value, wanted).await?.is_empty() {
+                return Ok::<_, testcontainers::bollard::errors::Error>(());
+            }
+            tokio::time::sleep(TICK).await;
+        }
+    };
+    match tokio::time::timeout(REMOVAL, removing).await {
+        Ok(Ok(())) => {}
+        Ok(Err(refusal)) => removed
+            .problems
+            .push(format!("cannot remove containers: {refusal}")),
+        Err(_) => removed
+            .problems
+            .push(format!("containers were not removed within {REMOVAL:?}")),
+    }
+    removed
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Container,
+    Network,
+    Volume,
+}
+
+async fn take_away(
+    docker: &Docker,
+    kind: Kind,
+    id: &str,
+) -> Result<(), testcontainers::bollard::errors::Error> {
+    match kind {
+        Kind::Container => {
+            let options = RemoveContainerOptionsBuilder::new()
+                .force(true)
+                .v(true)
+                .build();
+            docker.remove_container(id, Some(options)).await
+        }
+        Kind::Network => docker.remove_network(id).await,
+        Kind::Volume => docker.remove_volume(id, None::<RemoveVolumeOptions>).await,
+    }
+}
+
+async fn find(
+    docker: &Docker,
+    label: &str,
+    value: Option<&str>,
+    wanted: &dyn Fn(&Labels) -> bool,
+) -> Result<Vec<(Kind, String, String)>, testcontainers::bollard::errors::Error> {
+    let filters = filter(label, value);
+    let mut found = Vec::new();
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters)
+        .build();
+    for container in docker.list_containers(Some(options)).await? {
+        let labels = container.labels.unwrap_or_default();
+        if let Some(id) = container.id.filter(|_| wanted(&labels)) {
+            let name = container.names.unwrap_or_default().concat();
+            found.push((
+                Kind::Container,
+                id,
+                format!("container {}", name.trim_start_matches('/')),
+            ));
+        }
+    }
+    let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
+    for network in docker.list_networks(Some(options)).await? {
+        let labels = network.labels.unwrap_or_default();
+        if let Some(id) = network.id.filter(|_| wanted(&labels)) {
+            found.push((
+                Kind::Network,
+                id,
+                format!("network {}", network.name.unwrap_or_default()),
+            ));
+        }
+    }
+    let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
+    for volume in docker
+        .list_volumes(Some(options))
+        .await?
+        .volumes
+        .unwrap_or_default()
+    {
+        if wanted(&volume.labels) {
+            found.push((
+                Kind::Volume,
+                volume.name.clone(),
+                format!("volume {}", volume.name),
+            ));
+        }
+    }
+    Ok(found)
+}
