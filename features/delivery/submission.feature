@@ -82,7 +82,7 @@ Feature: The gap before the queue
     And the client gives up after 300 ms
     And the api is delayed by 800 ms at submitted of M1 once
     When the client submits M1 and gets no answer
-    And the client submits M1 again
+    And the client submits M1 until it is told its job
     Then M1 is that job
     And the totals are
       | attempts started | 1 |

@@ -1,6 +1,8 @@
 //! How the client behaves: it gives up, tries again, asks several times at once, or
 //! means something else under the same key.
 
+use std::time::Duration;
+
 use super::fault::check_code;
 use crate::fault::{Effect, Fault, Point};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
@@ -10,6 +12,8 @@ use crate::rehearsal::{ClientAnswer, Posting, Submission};
 use crate::suite::Scene;
 
 const GROUP: &str = "client";
+/// How long a client waits before it tries again.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 pub(super) fn pack() -> Vec<Step<Scene>> {
     let mut pack = vec![
@@ -122,6 +126,20 @@ fn submissions() -> Vec<Step<Scene>> {
                                 answer.said
                             )));
                         }
+                    }
+                    Ok(())
+                })
+            }),
+        Step::when("the client submits {message} until it is told its job")
+            .doc("The client tries again under the same key for as long as it takes.")
+            .example("When the client submits M1 until it is told its job")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let message = arguments.message(0);
+                    // The limit of the step ends it at the latest.
+                    while submit(scene, &message).await?.job.is_none() {
+                        tokio::time::sleep(BETWEEN_TRIES).await;
                     }
                     Ok(())
                 })
