@@ -31,12 +31,13 @@ Feature: Deaths that nobody ordered with a signal to kill
     Given the messages M1 to M4
     And 2 instances of the worker run
     And the lease is 1s
-    And the worker is delayed by 1500ms at outside-asked of M1 once
+    And the visibility timeout is 3
+    And the worker is delayed by 1500ms at read of M1 once
     And the database hangs
-      | of    | who passes it    |
+      | of    | who passes it                     |
       | only  | update incarnations i set beat_at |
-      | from  | processing of M1 |
-      | until | 2s               |
+      | from  | started of M1                     |
+      | until | 2s                                |
     When all messages are submitted
     Then the totals are
       | attempts counted | 0 |
