@@ -3,6 +3,7 @@
 //! The containers need an engine; where there is none their tests say so and are
 //! skipped.
 
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
 
 mod driver_support;

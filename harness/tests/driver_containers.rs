@@ -1,6 +1,7 @@
 //! What only containers can do. Needs an engine; where there is none the tests say so
 //! and are skipped.
 
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
 
 mod driver_support;

@@ -79,6 +79,10 @@ pub(super) fn read_consumption<'n>(cx: &mut Context<'n>, node: &'n Node) -> Opti
     })
 }
 
+#[expect(
+    clippy::option_option,
+    reason = "like every reader: none after a mistake, and then none if the key is missing"
+)]
 fn stage<'n>(
     cx: &mut Context<'n>,
     table: &Table<'n>,

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::messages::key_of;
 use super::{ProcessError, Rehearsal, RehearsalError};
+use crate::history::Event;
 use crate::ids::{MessageName, RoleName};
 use crate::manifest::{Manifest, PathStep, Place, UnknownPlaceholder, render_json};
 use crate::place;
@@ -114,6 +115,12 @@ impl Rehearsal {
     pub async fn post(&self, posting: &Posting) -> Result<ClientAnswer, RehearsalError> {
         let submit = &self.manifest.messages.submit;
         let front = self.processes.front(&submit.role).await?;
+        if posting.content != posting.key {
+            // Under its own key a submission is noted by whoever waits for its job.
+            self.board.history().append(Event::Submitting {
+                message: posting.content.clone(),
+            });
+        }
         let key = key_of(&posting.key);
         let kind = self.contents.kind(&posting.content);
         let lookup = |name: &str| match name {

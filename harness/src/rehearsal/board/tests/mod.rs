@@ -277,7 +277,7 @@ impl Bench {
 
     fn reasons(&self, starting: &[&str]) -> Vec<String> {
         let starting: Vec<String> = starting.iter().map(ToString::to_string).collect();
-        match self.board.busy(&starting, false) {
+        match self.board.busy(&starting) {
             Ok(()) => Vec::new(),
             Err(busy) => busy.0,
         }
