@@ -39,7 +39,7 @@ pub struct Outage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// Calls that this text describes: an action of a queue (`DeleteMessage`), method and
-    /// path of a service (`POST /notifications`), a piece of a statement
+    /// path of a service (`POST /parcels`), a piece of a statement
     /// (`insert into quarantine`).
     pub only: Option<String>,
     /// Calls of this role, or of this instance of it.
@@ -115,7 +115,7 @@ mod tests {
             dependency: "outside".into(),
             way: Way::Answers(ErrorReply::Status(503)),
             part: Part {
-                only: Some("POST /notifications".to_owned()),
+                only: Some("POST /parcels".to_owned()),
                 one_in: Some(3),
                 ..Part::default()
             },
@@ -128,7 +128,7 @@ mod tests {
         };
         assert_eq!(
             outage.to_string(),
-            "outside answers 503 for `POST /notifications` for one message in 3, from 20 completed, until 5 calls"
+            "outside answers 503 for `POST /parcels` for one message in 3, from 20 completed, until 5 calls"
         );
     }
 

@@ -134,7 +134,11 @@ fn a_fault_whose_trigger_was_met_without_a_witnessed_end_is_unproven() {
 
 #[test]
 fn an_announced_death_must_be_a_death_with_that_message_in_hand() {
-    let announced = good().declared("M2", Some("packer"));
+    let announced = good()
+        .declared("M2", Some("packer"))
+        .then(Event::Submitting {
+            message: "M2".into(),
+        });
     assert_eq!(verdict(&announced), Verdict::Unproven);
     let of_another = announced.clone().exited(DeathCause::Announced, &["M1"]);
     assert_eq!(verdict(&of_another), Verdict::Unproven);
@@ -146,12 +150,29 @@ fn an_announced_death_must_be_a_death_with_that_message_in_hand() {
 
 #[test]
 fn a_history_without_a_call_of_the_system_is_unproven() {
-    let story = Story::new().declared("M1", None).quiet();
+    let story = submitted(Story::new().declared("M1", None)).quiet();
     let judgement = story.judged();
     assert_eq!(judgement.verdict, Verdict::Unproven);
     assert_eq!(judgement.unproven, ["no call of the system was witnessed"]);
     let called = story.called(&packer(1), "ReceiveMessage orders");
     assert_eq!(verdict(&called), Verdict::Passed);
+}
+
+#[test]
+fn a_message_that_never_came_in_proves_nothing() {
+    let nobody = Story::new()
+        .declared("M1", None)
+        .called(&packer(1), "ReceiveMessage orders");
+    assert_eq!(nobody.judged().unproven, ["no message was submitted"]);
+    let one = submitted(nobody.declared("M2", None)).quiet();
+    assert_eq!(one.judged().unproven, ["M2 was never submitted"]);
+    assert_eq!(verdict(&one), Verdict::Unproven);
+}
+
+fn submitted(story: Story) -> Story {
+    story.then(Event::Submitting {
+        message: "M1".into(),
+    })
 }
 
 #[test]
