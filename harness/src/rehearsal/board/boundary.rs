@@ -105,6 +105,7 @@ impl Director for Board {
         reply: Arc<Reply>,
         deliverable: bool,
     ) -> BoxFuture<'static, After> {
+        self.note_copy(&call, &reply);
         let strangers = self.strangers_delivered(&call, &reply);
         if strangers.is_none() {
             let orphans = self.record_reply(&call, &reply, deliverable);

@@ -12,7 +12,7 @@ use crate::fault::{Effect, Fault, Point, Whose};
 use crate::history::Event;
 use crate::ids::{FaultId, MessageName, StageName};
 use crate::manifest::Binding;
-use crate::tap::{Call, Request, Side};
+use crate::tap::{Call, Reply, Request, Side};
 
 impl Board {
     pub(in crate::rehearsal) fn arm(&self, fault: Fault) -> FaultId {
@@ -177,6 +177,33 @@ impl Board {
         let mut state = self.state();
         if let Some(armed) = state.faults.iter_mut().find(|armed| armed.id == fault) {
             change(armed);
+        }
+    }
+
+    /// One copy of a doubled call was answered, or broke off.
+    pub(super) fn note_copy(&self, call: &Call, reply: &Reply) {
+        let broken = matches!(reply, Reply::Broken { .. });
+        let done = {
+            let mut state = self.state();
+            let Some((fault, answered)) = state.doubled.get_mut(&call.id) else {
+                return;
+            };
+            *answered += 1;
+            let (fault, both) = (*fault, *answered == 2);
+            if broken || both {
+                state.doubled.remove(&call.id);
+            }
+            (broken || both).then_some(fault)
+        };
+        match done {
+            Some(fault) if broken => {
+                self.miss(
+                    fault,
+                    format!("one of the two copies of {} got no answer", call.id),
+                );
+            }
+            Some(fault) => self.land(fault, format!("was passed on twice ({})", call.id)),
+            None => {}
         }
     }
 
