@@ -53,7 +53,7 @@ pub use duration::DurationFault;
 pub use error::{Invalid, ManifestError};
 pub use json_path::{JsonPathFault, select, show_json_path};
 pub use problem::{Defect, Noun, Problem, ProtocolName};
-pub use route::{PathMatch, RouteFault, match_path};
+pub use route::RouteFault;
 pub use source::{Span, Spot};
 pub use sql::{fold_sql, sql_contains};
 pub use template::{

@@ -23,15 +23,6 @@ pub enum RouteFault {
     Segment(String),
 }
 
-/// What a path pattern found in a path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PathMatch {
-    /// The segment at `{message}`.
-    pub message: Option<String>,
-    /// The segment at `{job}`.
-    pub job: Option<String>,
-}
-
 /// Splits `METHOD /path`. The path is not looked into.
 pub(super) fn split_request(text: &str) -> Result<(&str, &str), RouteFault> {
     let (method, path) = text
@@ -66,46 +57,9 @@ pub(super) fn check_path_pattern(path: &str) -> Result<(), RouteFault> {
     Ok(())
 }
 
-/// Compares a path as sent (without its query) with a pattern, segment by segment.
-pub fn match_path(pattern: &str, path: &str) -> Option<PathMatch> {
-    let mut found = PathMatch::default();
-    let mut segments = path.split('/');
-    for wanted in pattern.split('/') {
-        let segment = segments.next()?;
-        match wanted {
-            "*" if !segment.is_empty() => {}
-            "{message}" if !segment.is_empty() => found.message = Some(segment.to_owned()),
-            "{job}" if !segment.is_empty() => found.job = Some(segment.to_owned()),
-            "*" | "{message}" | "{job}" => return None,
-            plain if plain == segment => {}
-            _ => return None,
-        }
-    }
-    segments.next().is_none().then_some(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pattern_takes_the_segments_it_names() {
-        let found = match_path("/items/{message}/of/*", "/items/M3/of/x").unwrap();
-        assert_eq!(found.message.as_deref(), Some("M3"));
-        assert_eq!(
-            match_path("/jobs/{job}", "/jobs/7").unwrap().job.as_deref(),
-            Some("7")
-        );
-        assert_eq!(match_path("/jobs", "/jobs"), Some(PathMatch::default()));
-    }
-
-    #[test]
-    fn a_path_with_more_or_fewer_segments_does_not_match() {
-        assert_eq!(match_path("/items/{message}", "/items"), None);
-        assert_eq!(match_path("/items/{message}", "/items/"), None);
-        assert_eq!(match_path("/items/{message}", "/items/a/b"), None);
-        assert_eq!(match_path("/items/*", "/items/"), None);
-    }
 
     #[test]
     fn faulty_requests_say_what_is_wrong() {
