@@ -4,6 +4,8 @@
 harmless.pdf   one page with one sentence.
 poison.pdf     its page draws a form, and the form draws itself. A parser that follows forms
                without a bound on the depth overflows its stack: the process dies.
+bomb.pdf       its page is one stream of blanks, named thousands of times. A parser that puts the
+               page together needs half a GiB for it: within a limit of memory the process dies.
 malformed.pdf  begins like a PDF and ends in the middle: parsers refuse it each time.
 """
 
@@ -30,11 +32,14 @@ def stream(content, entries=b""):
     return b"<< %s /Length %d >>\nstream\n%s\nendstream" % (entries, len(content), content)
 
 
-def page(content, resources, *more):
+def page(content, resources, *more, times=1):
+    """A page with this content, repeated so many times."""
+    contents = b"4 0 R" if times == 1 else b"[" + b" ".join([b"4 0 R"] * times) + b"]"
     return pdf([
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << %s >> >>" % resources,
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents %s /Resources << %s >> >>"
+        % (contents, resources),
         stream(content),
         *more,
     ])
@@ -53,7 +58,9 @@ poison = page(
         b"/Type /XObject /Subtype /Form /BBox [0 0 595 842] /Resources << /XObject << /Again 5 0 R >> >>",
     ),
 )
+bomb = page(b" " * (64 << 10), b"", times=8 << 10)
 
 (HERE / "harmless.pdf").write_bytes(harmless)
 (HERE / "poison.pdf").write_bytes(poison)
+(HERE / "bomb.pdf").write_bytes(bomb)
 (HERE / "malformed.pdf").write_bytes(harmless[: len(harmless) // 3])

@@ -40,6 +40,7 @@ Feature: Deploys stop workers all the time
   Scenario: what is in hand at SIGTERM is finished inside the grace
     Given the messages M1 and M2
     And the worker gets SIGTERM at processing of M1 once
+    And M1 waits at processing until M1 has passed stop-requested
     When all messages are submitted
     Then the totals are
       | attempts started | 2 |

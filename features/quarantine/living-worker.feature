@@ -6,6 +6,7 @@ Feature: A living worker is taken for dead
   Scenario: all database connections of a worker are reset while it processes
     Given the messages M1 to M4
     And 2 instances of the worker run
+    And the visibility timeout is 2
     And the database resets connections
       | of    | who passes it    |
       | from  | processing of M1 |
@@ -53,3 +54,24 @@ Feature: A living worker is taken for dead
       | outside requests | 1 |
     And outside-asked was passed 1 time
     And outside-intended was passed 1 time
+
+  Scenario: a worker stops once its outside write was answered, is superseded, and wakes
+    Given the message M1
+    And 2 instances of the worker run
+    And the lease is 1s
+    And the visibility timeout is 2
+    And the worker gets SIGSTOP at outside-answered of M1 once
+    When M1 is submitted
+    And M1 has passed committed
+    And the worker goes on
+    Then the totals are
+      | attempts started | 2 |
+      | attempts counted | 0 |
+      | completed        | 1 |
+      | quarantined      | 0 |
+      | failed           | 0 |
+      | left in queue    | 0 |
+      | outside requests | 1 |
+    And M1 passed outside-asked 1 time
+    And M1 passed outside-intended 1 time
+    And M1 passed committed 1 time

@@ -1,6 +1,7 @@
 Feature: Deaths that nobody ordered with a signal to kill
 
-  A worker aborts in a side task, a job never returns, or a heartbeat starves. Each is counted as what it is.
+  A worker aborts in a side task or for want of memory, a job never returns, or a heartbeat starves.
+  Each is counted as what it is.
 
   Scenario: a worker aborts while one message is in hand
     Given the messages M1 to M5
@@ -14,9 +15,22 @@ Feature: Deaths that nobody ordered with a signal to kill
       | left in queue               | 0 |
       | outside requests            | 4 |
 
+  Scenario: a document needs more memory than a worker may use
+    Given the messages M1 to M5
+    And M3 is explosive
+    When all messages are submitted
+    Then the totals are
+      | attempts started            | 7 |
+      | attempts counted            | 3 |
+      | completed                   | 4 |
+      | quarantined (attempt limit) | 1 |
+      | left in queue               | 0 |
+      | outside requests            | 4 |
+    And M3 was received 4 times
+
   Scenario: a job never returns
     Given the messages M1 to M5
-    And the job deadline is 300ms
+    And the job deadline is 1s
     And the worker is held at processing of M3 every time
     When all messages are submitted
     Then the totals are

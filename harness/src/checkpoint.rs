@@ -10,7 +10,8 @@
 //! `forwarded` told once the stage counts as passed, and there is no `after`, because
 //! no effect beyond the announcement exists. The token in the URL keeps other programs
 //! of the machine from announcing stages; it is not part of the recorded path. A wrong
-//! one is answered 403 and told as the reason for which that connection ended.
+//! one is answered 403. The director is told of it, as of everything else that was to
+//! be an announcement and is none: a stage that is never passed makes no fault land.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -159,6 +160,8 @@ async fn announcements(client: &mut Client, context: &ConnectionContext, token: 
         let announcement = match announcement(&request, token) {
             Ok(announcement) => announcement,
             Err((status, reason)) => {
+                let director = &context.tap.director;
+                director.misannounced(&context.tap.author, &reason);
                 let refusal = ResponseMessage::refusal(status, &reason);
                 client.send(&refusal, &request, false).await;
                 return Ending::close(reason);
@@ -178,7 +181,10 @@ fn announcement(request: &RequestMessage, token: &str) -> Result<HttpRequest, (u
         .strip_prefix('/')
         .and_then(|path| path.strip_prefix(token));
     let Some(path) = below.filter(|path| path.is_empty() || path.starts_with('/')) else {
-        return Err((403, "a stage was announced with a wrong token".to_owned()));
+        let stage = recorded.path.rsplit('/').next().map(decode);
+        let stage = stage.filter(|stage| !stage.is_empty());
+        let what = stage.map_or_else(|| "a stage".to_owned(), |stage| format!("stage `{stage}`"));
+        return Err((403, format!("{what} was announced with a wrong token")));
     };
     if path.trim_start_matches('/').is_empty() {
         return Err((404, format!("name the stage: POST ${VARIABLE}/STAGE")));

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::ids::{DependencyName, Incarnation, StageName};
+use crate::ids::{DependencyName, Incarnation, RoleName, StageName};
 use crate::manifest::{
     BindPlace, Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage,
-    fold_sql, sql_contains,
+    nearest, sql_contains,
 };
 use crate::place;
 use crate::tap::{
@@ -172,6 +172,59 @@ pub fn announced<'m>(
         })
 }
 
+/// Why an announcement of this role is none that [`announced`] knows.
+pub fn unannounced(manifest: &Manifest, role: &RoleName, announcement: &str) -> String {
+    let checkpoints = || {
+        manifest
+            .stages
+            .iter()
+            .filter_map(|(name, stage)| match &stage.binding {
+                Binding::Checkpoint(checkpoint) => Some((name, stage, checkpoint.as_str())),
+                Binding::Boundary { .. } => None,
+            })
+    };
+    let told = format!("the {role} announced the stage `{announcement}`");
+    let others = checkpoints().find(|(_, _, checkpoint)| *checkpoint == announcement);
+    if let Some((name, stage, _)) = others {
+        let roles: Vec<&str> = stage.roles.iter().map(RoleName::as_str).collect();
+        return format!(
+            "{told}, which only the {} may announce: add {role} to `process` of stage `{name}`",
+            roles.join(" and the ")
+        );
+    }
+    let bound = manifest
+        .stages
+        .get(&StageName::new(announcement))
+        .map(|stage| &stage.binding);
+    match bound {
+        Some(Binding::Boundary { .. }) => {
+            return format!(
+                "{told}, which is passed by a call: announce it under another name, or bind it to `checkpoint`"
+            );
+        }
+        Some(Binding::Checkpoint(checkpoint)) => {
+            return format!("{told}, which the manifest expects as `{checkpoint}`");
+        }
+        None => {}
+    }
+    let own: Vec<&str> = checkpoints()
+        .filter(|(_, stage, _)| stage.roles.contains(role))
+        .map(|(_, _, checkpoint)| checkpoint)
+        .collect();
+    match nearest(announcement, own.iter().copied()) {
+        Some(nearest) => {
+            format!("{told}, which the manifest does not know: did you mean `{nearest}`?")
+        }
+        None if own.is_empty() => {
+            format!("{told}; the manifest has no stage that it announces")
+        }
+        None => format!(
+            "{told}, which the manifest does not know; it announces {}",
+            own.join(", ")
+        ),
+    }
+}
+
 /// How queues of the manifest are named at their dependency.
 pub type QueueNames<'a> = &'a BTreeMap<(DependencyName, String), String>;
 
@@ -306,7 +359,7 @@ fn matching<'s>(statements: &'s [Statement], text: &str) -> Vec<&'s Statement> {
 
 /// Whether a statement contains a text of the manifest (folded when it was read).
 fn says(statement: &Statement, text: &str) -> bool {
-    sql_contains(&fold_sql(&statement.sql), text)
+    sql_contains(statement.sql.folded(), text)
 }
 
 /// A transaction inherits the messages of all its statements where the matching ones
@@ -498,6 +551,15 @@ fn item_ids(manifest: &Manifest, dependency: &DependencyName, item: &Value) -> V
     ids
 }
 
+fn confirmed_entries(body: &Value) -> Vec<&str> {
+    let results = body.get("Successful").and_then(Value::as_array);
+    results
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.get("Id")?.as_str())
+        .collect()
+}
+
 fn sqs_subjects(
     manifest: &Manifest,
     call: &Call,
@@ -537,21 +599,17 @@ fn sqs_subjects(
             .map(|messages| messages.iter().map(subject).collect())
             .unwrap_or_default();
     }
-    let refused: Vec<&str> = reply
-        .and_then(|body| body.get("Failed"))
-        .and_then(Value::as_array)
-        .map(|failed| {
-            failed
-                .iter()
-                .filter_map(|entry| entry.get("Id")?.as_str())
-                .collect()
-        })
-        .unwrap_or_default();
+    // Of a batch only what its reply confirms: an entry that a fault took out never arrived.
+    let confirmed = reply
+        .filter(|_| request.body.get("Entries").is_some())
+        .map(|body| confirmed_entries(body));
     sqs_items(&request.body)
         .into_iter()
         .filter(|item| {
             let id = item.get("Id").and_then(Value::as_str);
-            !id.is_some_and(|id| refused.contains(&id))
+            confirmed
+                .as_ref()
+                .is_none_or(|confirmed| id.is_some_and(|id| confirmed.contains(&id)))
         })
         .map(subject)
         .collect()

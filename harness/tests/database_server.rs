@@ -6,13 +6,15 @@
 
 mod driver_support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use driver_support::{LIMIT, ambient, begin, gone, watchdog_role, within};
 use rehearsal::deployment::{ExitOutcome, RunGuard, Signal, procfs};
-use rehearsal::embedded::database::{DatabaseError, Search, Server, ServerOptions};
+use rehearsal::embedded::database::{
+    DatabaseError, Search, Server, ServerOptions, remove_templates,
+};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
 #[test]
@@ -71,6 +73,45 @@ async fn number(connection: &mut PgConnection, query: &'static str) -> i64 {
         .await
         .unwrap()
         .get(0)
+}
+
+#[tokio::test]
+async fn a_cached_data_directory_is_removed_unless_somebody_copies_it_and_made_again() {
+    let fixture = fixture("cache");
+    let base = fixture.directory.path().to_owned();
+    assert_eq!(remove_templates(&base).unwrap(), Vec::<PathBuf>::new());
+    let start = async || {
+        let options = ServerOptions {
+            base: base.clone(),
+            ..fixture.options()
+        };
+        let server = fixture.try_start(options).await.unwrap();
+        server.stop().await.unwrap();
+    };
+    start().await;
+    let mut cache = base.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let cache = cache
+        .find(|path| path.to_string_lossy().contains("rehearse-templates-"))
+        .unwrap();
+    let inside = || cache.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let lock = inside().find(|path| path.extension().is_some()).unwrap();
+    std::fs::write(lock.with_extension("log"), "of a maker that was killed").unwrap();
+
+    let copying = std::fs::File::open(&lock).unwrap();
+    copying.lock_shared().unwrap();
+    assert_eq!(remove_templates(&base).unwrap().len(), 0);
+    assert_eq!(inside().count(), 3);
+    drop(copying);
+
+    let mut removed = remove_templates(&base).unwrap();
+    removed.sort();
+    assert_eq!(
+        removed,
+        [lock.with_extension(""), lock.with_extension("log")]
+    );
+    assert!(!cache.exists());
+    start().await;
+    assert!(lock.with_extension("").is_dir());
 }
 
 #[tokio::test]

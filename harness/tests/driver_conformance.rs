@@ -124,6 +124,34 @@ conformance! {
     environments
     taps
     ports
+    memory
+}
+
+/// A process that needs more memory than it may have dies of that, and one that does not
+/// is none the worse for the limit.
+async fn memory(fixture: Fixture) {
+    let seat = within(fixture.driver.seat()).await.unwrap();
+    let room = Room {
+        memory: Some(32 << 20),
+        ..Room::default()
+    };
+    let script = |doublings: u32| {
+        format!(
+            "text=x; left={doublings}; \
+             while [ $left -gt 0 ]; do text=$text$text; left=$((left - 1)); done; exit 7"
+        )
+    };
+    for (name, doublings, dies) in [("modest-1#1", 16, false), ("greedy-1#1", 27, true)] {
+        let start = fixture.shell(name, &script(doublings));
+        let started = fixture.driver.start(start, &seat, &room);
+        let child = within(started).await.unwrap();
+        let outcome = within(child.exited()).await;
+        assert_eq!(outcome != ExitOutcome::Code(7), dies, "{name} {outcome}");
+    }
+    let child = fixture.start(&seat, "free-1#1", &script(26)).await;
+    assert_eq!(within(child.exited()).await, ExitOutcome::Code(7));
+    drop(seat);
+    fixture.end().await;
 }
 
 /// An exit code is told to every waiter, and the output is whole by then.

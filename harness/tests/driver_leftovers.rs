@@ -14,6 +14,9 @@ use driver_support::{LIMIT, begin, gone, shell, start_telling, watchdog_role, wi
 use nix::sys::signal::{Signal, kill};
 use rehearsal::deployment::{Child, Leftover, Pid, RegistryError, procfs, sweep};
 
+/// Leaves its session and throws its environment away.
+const HIDING: &str = "setsid env -i sh -c 'echo pid $$; exec sleep 100'";
+
 #[test]
 #[ignore = "the part of the watchdog; other tests execute it"]
 fn role_watchdog() {
@@ -32,8 +35,8 @@ async fn role_harness() {
     let run = begin(&root.join("state"), "fake");
     let directory = run.registry().make_directory(root, "data").unwrap();
     std::fs::write(directory.join("file"), "content").unwrap();
-    let script = "sleep 100 & setsid sh -c 'echo pid $$; exec sleep 100' & wait";
-    let (child, escaped) = start_telling(script, root, run.registry()).await;
+    let script = format!("sleep 100 & setsid sleep 100 & {HIDING} & wait");
+    let (child, escaped) = start_telling(&script, root, run.registry()).await;
     let all: Vec<String> = procfs::tree(child.pid())
         .iter()
         .map(ToString::to_string)
@@ -174,6 +177,26 @@ async fn an_orderly_end_removes_its_directories_and_kills_nothing() {
         (0, vec![directory], 0)
     );
     nothing_left(root.path(), &[]).await;
+}
+
+#[tokio::test]
+async fn a_daemon_without_its_session_and_its_environment_is_found_at_the_end_and_told() {
+    let root = tempfile::tempdir().unwrap();
+    let state = root.path().join("state");
+    let (run, other) = (begin(&state, "daemon"), begin(&state, "stranger"));
+    let script = format!("{HIDING} & wait");
+    let (child, daemon) = start_telling(&script, root.path(), run.registry()).await;
+    within(child.kill()).await;
+    let environment = std::fs::read(format!("/proc/{daemon}/environ")).unwrap();
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(!environment.contains("REHEARSE"), "{environment}");
+
+    let swept = within(other.finish()).await;
+    assert_eq!(swept.killed, [""; 0], "it is another run's");
+    assert!(procfs::stat(daemon).is_some_and(|stat| !stat.is_dead()));
+    let swept = within(run.finish()).await;
+    assert_eq!(swept.killed, [format!("escaped process ({daemon})")]);
+    nothing_left(root.path(), &[daemon]).await;
 }
 
 #[tokio::test]

@@ -95,7 +95,7 @@ fn every_kind_of_entry_of_schema_1_can_be_read_and_keeps_all_its_members() {
             kinds.insert(as_written["event"].as_str().unwrap().to_owned());
         }
     }
-    assert_eq!(kinds.len(), 37, "{kinds:?}");
+    assert_eq!(kinds.len(), 39, "{kinds:?}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Desk {
 #[test]
 fn a_system_in_python_passes_through_its_manifest_alone() {
     let Some(desk) = Desk::new() else { return };
-    let done = desk.rehearse(&[]);
+    let done = desk.rehearse(&["--verbose"]);
     let seen = said(&done);
     assert_eq!(done.status.code(), Some(0), "{seen}");
     for (begun, patience) in [(7, 3), (9, 5), (5, 1)] {
@@ -90,6 +90,48 @@ fn a_packer_that_counts_after_its_work_is_seen() {
     assert_eq!(done.status.code(), Some(1), "{seen}");
     assert!(seen.contains("the totals differ"), "{seen}");
     assert!(seen.contains("0 passed, 1 failed"), "{seen}");
+}
+
+/// The rule says so by itself, whatever the feature compares.
+#[test]
+fn a_record_at_the_limit_that_is_cut_or_too_early_is_seen() {
+    let changes = [
+        (
+            "reached, article, note.encode()",
+            "reached, article[:-1], note.encode()",
+            "the content that was kept is another",
+        ),
+        (
+            "if failed >= LIMIT else",
+            "if failed >= LIMIT - 1 else",
+            "2 counted",
+        ),
+    ];
+    for (from, to, told) in changes {
+        let Some(desk) = Desk::new() else { return };
+        desk.break_rule("desk/packer.py", &[(from, to)]);
+        let done = desk.rehearse(&["--name", "patience: 3"]);
+        let seen = said(&done);
+        assert_eq!(done.status.code(), Some(1), "{seen}");
+        assert!(
+            seen.contains("a record at the attempt limit is true"),
+            "{seen}"
+        );
+        assert!(seen.contains(told), "{seen}");
+    }
+}
+
+#[test]
+fn a_misspelt_announcement_is_told_with_its_process_and_the_nearest_stage() {
+    let Some(desk) = Desk::new() else { return };
+    let changes = [("announce(\"pricing\"", "announce(\"prising\"")];
+    desk.break_rule("desk/packer.py", &changes);
+    let done = desk.rehearse(&["--name", "patience: 1"]);
+    let seen = said(&done);
+    assert_ne!(done.status.code(), Some(0), "{seen}");
+    let told = "the packer announced the stage `prising`, which the manifest does not know: did \
+                you mean `pricing`?";
+    assert!(seen.contains(told), "{seen}");
 }
 
 fn said(output: &Output) -> String {

@@ -8,8 +8,8 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use rehearsal::manifest::{PathStep, Place, ReplyBody, Route};
-use rehearsal::stub::{Content, Contents, Performed, Stub};
+use rehearsal::manifest::{PathStep, Place, ReplyBody, Route, Template};
+use rehearsal::stub::{Content, Contents, Performed, PlayedRoute, Stub};
 
 struct Library;
 
@@ -33,6 +33,7 @@ fn route(method: &str, path: &str, status: u16, reply: ReplyBody) -> Route {
         path,
         write: false,
         job: None,
+        key_header: None,
         status,
         reply,
     }
@@ -41,6 +42,11 @@ fn route(method: &str, path: &str, status: u16, reply: ReplyBody) -> Route {
 type Log = Arc<Mutex<Vec<Performed>>>;
 
 async fn stub() -> (Stub, Log) {
+    stub_honouring("Idempotency-Key").await
+}
+
+/// One whose payments honour the keys in this header; an empty one is none.
+async fn stub_honouring(header: &str) -> (Stub, Log) {
     let job = Place::Body(vec![PathStep::Member("job_id".to_owned())]);
     let routes = vec![
         route("GET", "/files/{message}", 200, ReplyBody::Message),
@@ -56,7 +62,22 @@ async fn stub() -> (Stub, Log) {
             )
         },
         route("DELETE", "/mails/*", 204, ReplyBody::Empty),
+        Route {
+            write: true,
+            key_header: Some(Template::parse("${setting.header}").unwrap()),
+            ..route(
+                "POST",
+                "/payments/{job}",
+                201,
+                ReplyBody::Text("paid".to_owned()),
+            )
+        },
     ];
+    let settings = |name: &str| (name == "setting.header").then(|| header.to_owned());
+    let routes = routes
+        .into_iter()
+        .map(|route| PlayedRoute::new(route, &settings).unwrap())
+        .collect();
     let log = Log::default();
     let told = Arc::clone(&log);
     let record = move |performed: &Performed| told.lock().unwrap().push(performed.clone());
@@ -123,6 +144,103 @@ async fn writes_are_counted_by_job_and_told_before_they_are_answered() {
         ("POST", "/mails")
     );
     assert_eq!(&request.body[..], br#"{"job_id":"j-1"}"#);
+}
+
+/// Pays with a key (none if it is empty); gives status and body of the answer.
+async fn pay(stub: &Stub, job: &str, key: &str, body: &'static str) -> (u16, String) {
+    let url = format!("http://{}/payments/{job}", stub.address());
+    let mut request = reqwest::Client::new().post(url).body(body);
+    if !key.is_empty() {
+        request = request.header("idempotency-key", key);
+    }
+    let reply = request.send().await.unwrap();
+    (reply.status().as_u16(), reply.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_write_is_performed_once_under_its_key_and_answered_alike_each_time() {
+    let (stub, log) = stub().await;
+    for _ in 0..3 {
+        let answer = pay(&stub, "j-1", "k-1", "ten").await;
+        assert_eq!(answer, (201, "paid".to_owned()));
+    }
+    assert_eq!(
+        pay(&stub, "j-2", "k-2", "ten").await,
+        (201, "paid".to_owned())
+    );
+    assert_eq!((stub.writes(), stub.writes_for("j-1")), (2, 1));
+    let log = log.lock().unwrap();
+    let told: Vec<_> = log.iter().map(|told| (told.write, told.repeated)).collect();
+    assert_eq!(
+        told,
+        [(true, false), (false, true), (false, true), (true, false)]
+    );
+    assert!(
+        log[..3]
+            .iter()
+            .all(|told| told.job.as_deref() == Some("j-1"))
+    );
+}
+
+#[tokio::test]
+async fn racing_writes_with_one_key_are_performed_once() {
+    let (stub, _) = stub().await;
+    let racing = (0..20).map(|_| pay(&stub, "j-1", "k-1", "ten"));
+    for answer in futures::future::join_all(racing).await {
+        assert_eq!(answer, (201, "paid".to_owned()));
+    }
+    assert_eq!(stub.writes(), 1);
+}
+
+#[tokio::test]
+async fn a_key_of_another_request_is_refused_and_keeps_its_meaning() {
+    let (stub, log) = stub().await;
+    assert_eq!(pay(&stub, "j-1", "k-1", "ten").await.0, 201);
+    for (job, body) in [("j-1", "eleven"), ("j-2", "ten")] {
+        let answer = pay(&stub, job, "k-1", body).await;
+        assert_eq!(
+            answer,
+            (422, "`k-1` was the key of another request\n".to_owned())
+        );
+    }
+    assert_eq!(pay(&stub, "j-1", "k-1", "ten").await.0, 201);
+    assert_eq!((stub.writes(), stub.writes_for("j-2")), (1, 0));
+    let log = log.lock().unwrap();
+    let refused = log.iter().filter(|told| told.status == 422);
+    assert!(refused.clone().all(|told| !told.write && !told.repeated));
+    assert_eq!(refused.count(), 2);
+}
+
+#[tokio::test]
+async fn without_a_key_or_an_honoured_header_every_write_is_performed() {
+    let (stub, log) = stub().await;
+    pay(&stub, "j-1", "", "ten").await;
+    pay(&stub, "j-1", "", "ten").await;
+    assert_eq!(stub.writes(), 2);
+    assert!(log.lock().unwrap().iter().all(|told| told.write));
+
+    let (stub, _) = stub_honouring("").await;
+    pay(&stub, "j-1", "k-1", "ten").await;
+    pay(&stub, "j-1", "k-1", "ten").await;
+    assert_eq!(stub.writes(), 2);
+}
+
+#[test]
+fn a_route_whose_key_header_cannot_be_is_not_played() {
+    let keyed = Route {
+        key_header: Some(Template::parse("${setting.header}").unwrap()),
+        ..route("POST", "/payments", 201, ReplyBody::Empty)
+    };
+    let error = PlayedRoute::new(keyed.clone(), &|_| Some("a key".to_owned())).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`POST /payments` cannot honour keys in a header `a key`: that is no header's name"
+    );
+    let error = PlayedRoute::new(keyed, &|_| None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`POST /payments`: `${setting.header}` has no value here"
+    );
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ pub(super) fn judge(
             manifest.name
         )));
     }
-    let mut judgement = judge::judge(Evidence {
+    let mut judgement = judge::judge_concluded(Evidence {
         manifest: &manifest,
         entries: &entries,
     });
@@ -97,9 +97,14 @@ fn told(entries: &[Entry], judgement: &Judgement) -> String {
         Verdict::Unproven => "unproven: a fault never landed, or no call was witnessed",
     };
     let _ = writeln!(text, "{verdict}");
-    let _ = writeln!(
-        text,
+    let concluded = entries
+        .iter()
+        .any(|entry| matches!(entry.event, Event::Concluded { .. }));
+    let steps = if concluded {
+        "(what the scenario's own steps found is as the run told it)"
+    } else {
         "(the figures that the scenario's own steps expect are not part of this)"
-    );
+    };
+    let _ = writeln!(text, "{steps}");
     text
 }

@@ -45,7 +45,7 @@ pub(super) struct RunArguments {
     selection: SelectionArguments,
     #[command(flatten)]
     manifest: ManifestArgument,
-    /// How many scenarios run side by side [default: one for each core]
+    /// How many scenarios run side by side [default: two for each core]
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Another report: junit=PATH, json=PATH or rerun=PATH
@@ -63,6 +63,9 @@ pub(super) struct RunArguments {
     /// Show what is selected; start nothing
     #[arg(long)]
     list: bool,
+    /// Show the totals of scenarios that passed, too
+    #[arg(long, short)]
+    verbose: bool,
     /// Every random choice comes from it
     #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
@@ -154,10 +157,7 @@ pub(super) fn run<A: Application>(
     let scenarios = fitting(&project, &run, scenarios, surroundings)?;
     let plan = Plan::new(&scenarios, &vocabulary, arguments.seed).map_err(Halt::invalid)?;
     let options = RunOptions {
-        jobs: arguments
-            .jobs
-            .or_else(|| std::thread::available_parallelism().ok())
-            .unwrap_or(NonZeroUsize::MIN),
+        jobs: arguments.jobs.unwrap_or_else(RunOptions::default_jobs),
         limits: project.limits(),
     };
     let mut reports = reports(arguments, &run, requests, surroundings);
@@ -220,6 +220,7 @@ fn reports(
         colour: surroundings.colours_out(),
         live: surroundings.out_is_terminal,
         width: surroundings.width,
+        verbose: arguments.verbose,
         repeat: repeat.clone(),
     };
     let out = std::mem::replace(&mut surroundings.out, Box::new(std::io::sink()));

@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::environment::{self, Variables};
 use super::exit::ExitOutcome;
+use super::mark::Mark;
 use super::output::Logs;
 use super::procfs::{self, StartTime};
 use super::registry::{Leftover, Registry, RegistryError};
@@ -116,6 +117,16 @@ pub enum SignalError {
         /// How it ended.
         outcome: ExitOutcome,
     },
+    /// It is process 1 of its container, for which the kernel throws such signals away.
+    #[error(
+        "{signal} to `{name}` has no effect: as process 1 of its container it only gets signals that it handles"
+    )]
+    Ignored {
+        /// Which process.
+        name: String,
+        /// The signal.
+        signal: Signal,
+    },
     /// The kernel refused.
     #[error("cannot send {signal} to `{name}` (pid {pid}): {source}")]
     Refused {
@@ -140,7 +151,8 @@ pub struct Child {
 
 /// How signals reach a process, whatever it runs in.
 pub(super) trait Control: Send + Sync + std::fmt::Debug + 'static {
-    /// Delivers a signal to the process itself, or to all that came of it.
+    /// Delivers a signal to the process itself, or to all that came of it. `ENOTSUP`
+    /// where the kernel would throw it away.
     fn deliver(&self, signal: Signal, group: bool) -> Result<(), Errno>;
 }
 
@@ -186,6 +198,15 @@ impl Child {
     /// # Errors
     /// When it cannot be started; nothing is left running then.
     pub async fn start(start: Start, registry: &Registry) -> Result<Self, StartError> {
+        Self::start_within(start, None, registry).await
+    }
+
+    /// The same for a process that may allocate only so many bytes of memory.
+    pub(super) async fn start_within(
+        start: Start,
+        memory: Option<u64>,
+        registry: &Registry,
+    ) -> Result<Self, StartError> {
         let ties = if start.namespace {
             Ties::Namespace
         } else {
@@ -213,6 +234,8 @@ impl Child {
             stdout,
             stderr,
             account: start.account,
+            memory,
+            mark: Some(Mark::of(registry.run())),
             ties,
         };
         let failed = |source: io::Error| StartError::Launch {
@@ -402,11 +425,14 @@ impl Shared {
         }
         self.control
             .deliver(signal, group)
-            .map_err(|source| SignalError::Refused {
-                name,
-                signal,
-                pid: self.pid,
-                source,
+            .map_err(|source| match source {
+                Errno::ENOTSUP => SignalError::Ignored { name, signal },
+                source => SignalError::Refused {
+                    name,
+                    signal,
+                    pid: self.pid,
+                    source,
+                },
             })
     }
 

@@ -19,6 +19,7 @@ pub mod containers;
 mod driver;
 mod environment;
 mod exit;
+mod mark;
 mod output;
 mod port;
 pub mod procfs;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,27 @@ fn parse_stat(line: &str) -> Option<Stat> {
         group: Pid::from_raw(fields.get(2)?.parse().ok()?),
         started: StartTime(fields.get(19)?.parse().ok()?),
     })
+}
+
+/// Whether the kernel throws a signal for a process away: as process 1 of a namespace it
+/// gets SIGKILL, SIGSTOP and what it handles.
+pub fn ignores(pid: Pid, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    ignores_by_status(&status, signal)
+}
+
+fn ignores_by_status(status: &str, signal: Signal) -> bool {
+    let field = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+    };
+    // Its number here, and in each namespace below.
+    let mut numbers = field("NSpid").unwrap_or_default().split_whitespace();
+    let is_first = numbers.next().is_some() && numbers.next_back() == Some("1");
+    let handled = field("SigCgt").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let always = [Signal::SIGKILL, Signal::SIGSTOP, Signal::SIGCONT].contains(&signal);
+    is_first && !always && handled.is_some_and(|mask| mask >> (signal as i32 - 1) & 1 == 0)
 }
 
 /// Whether this very process still runs (a dead one that nobody reaped does not).
@@ -120,6 +142,19 @@ pub fn boot() -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn process_1_of_a_namespace_gets_only_what_it_handles() {
+        let (abort, terminate, kill) = (Signal::SIGABRT, Signal::SIGTERM, Signal::SIGKILL);
+        let first = "Name:\tworker\nNSpid:\t4711\t1\nSigCgt:\t0000000000004000\n";
+        assert!(ignores_by_status(first, abort));
+        assert!(!ignores_by_status(first, terminate));
+        assert!(!ignores_by_status(first, kill));
+        for other in ["NSpid:\t4711\t7", "NSpid:\t1", "NSpid:\t4711"] {
+            let other = first.replace("NSpid:\t4711\t1", other);
+            assert!(!ignores_by_status(&other, abort), "{other}");
+        }
+    }
 
     #[test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {

@@ -100,7 +100,7 @@ struct Ending {
     directory: PathBuf,
     watchdog: Watchdog,
     /// Its lock tells sweeps that the run is alive.
-    _harness: File,
+    harness: File,
 }
 
 impl RunGuard {
@@ -156,7 +156,7 @@ impl RunGuard {
         let ending = Some(Ending {
             directory,
             watchdog,
-            _harness: harness,
+            harness,
         });
         Ok(Self { registry, ending })
     }
@@ -195,6 +195,8 @@ impl Drop for RunGuard {
 impl Ending {
     fn clean(self) -> SweptRun {
         let swept = sweep::clean(&self.directory);
+        // If something could not be removed, the watchdog takes the lock and tries again.
+        drop(self.harness);
         self.watchdog.dismiss();
         swept
     }

@@ -24,6 +24,7 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{Gid, Pid, Uid, getppid, setpgid, setsid};
 
 use super::environment::Variables;
+use super::mark::Mark;
 
 /// Whom a process runs as instead of the harness's own user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,10 @@ pub(crate) struct Launch {
     pub(crate) stdout: File,
     pub(crate) stderr: File,
     pub(crate) account: Option<Account>,
+    /// The most memory it may allocate, in bytes.
+    pub(crate) memory: Option<u64>,
+    /// What it and all that it starts can be found by.
+    pub(crate) mark: Option<Mark>,
     pub(crate) ties: Ties,
 }
 
@@ -79,12 +84,18 @@ impl Launch {
             command.uid(user.as_raw()).gid(group.as_raw());
         }
         let harness = Pid::this();
-        let ties = self.ties;
+        let (ties, memory, mark) = (self.ties, self.memory, self.mark);
         if ties == Ties::Namespace {
             unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC)?;
         }
         let prepare = move || {
             forget_the_harness()?;
+            if let Some(mark) = mark {
+                mark.put();
+            }
+            if let Some(most) = memory {
+                bound_memory(most)?;
+            }
             match ties {
                 Ties::None => return Ok(setsid().map(drop)?),
                 Ties::Group | Ties::Namespace => setpgid(Pid::from_raw(0), Pid::from_raw(0))?,
@@ -115,6 +126,13 @@ fn forget_the_harness() -> nix::Result<()> {
     // A limit of one byte is also heeded where dumps go to a program (core(5)).
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE)?;
     setrlimit(Resource::RLIMIT_CORE, hard.min(1), hard)
+}
+
+/// Between fork and exec: allocations beyond `most` bytes fail. Writable memory counts,
+/// not address space, of which many runtimes reserve a lot and use little.
+fn bound_memory(most: u64) -> nix::Result<()> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_DATA)?;
+    setrlimit(Resource::RLIMIT_DATA, hard.min(most), hard.min(most))
 }
 
 /// If the harness was started with SIGCHLD ignored, the kernel keeps no exit statuses

@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 
 use super::containers;
 use super::environment::{RUN_ID_VARIABLE, Variables};
+use super::mark::Mark;
 use super::procfs;
 use super::registry::{HARNESS, LEFTOVERS, Leftover, is_ours};
 use super::run::Harness;
@@ -259,6 +260,11 @@ fn end_processes(
 
 /// Every process of the run that is still alive, with what to call it.
 fn find(leftovers: &[Leftover], same_boot: bool, run: Option<&RunId>) -> Vec<(Pid, String)> {
+    let mark = run.map(Mark::of);
+    let bears_run = |pid: Pid| {
+        run.is_some_and(|run| procfs::has_variable(pid, RUN_ID_VARIABLE, run.as_str()))
+            || mark.is_some_and(|mark| mark.is_on(pid))
+    };
     let mut found = Vec::new();
     for (pid, stat) in procfs::processes() {
         if stat.is_dead() {
@@ -283,7 +289,7 @@ fn find(leftovers: &[Leftover], same_boot: bool, run: Option<&RunId>) -> Vec<(Pi
         });
         if let Some(name) = recorded {
             found.push((pid, format!("{name} ({pid})")));
-        } else if run.is_some_and(|run| procfs::has_variable(pid, RUN_ID_VARIABLE, run.as_str())) {
+        } else if bears_run(pid) {
             found.push((pid, format!("escaped process ({pid})")));
         }
     }

@@ -58,6 +58,8 @@ impl Watchdog {
             stdout: nothing()?,
             stderr: nothing()?,
             account: None,
+            memory: None,
+            mark: None,
             ties: Ties::None,
         };
         Ok(Self(launch.spawn()?))

@@ -12,7 +12,6 @@ mod arguments;
 mod progress;
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -191,10 +190,7 @@ fn attempt<P: Project>(
         driver: None,
     });
     let options = RunOptions {
-        jobs: arguments
-            .threads
-            .or_else(|| std::thread::available_parallelism().ok())
-            .unwrap_or(NonZeroUsize::MIN),
+        jobs: arguments.threads.unwrap_or_else(RunOptions::default_jobs),
         limits: project.limits(),
     };
     let mut reports = Reports::new().with(Summary::new(run.directory.join("summary.json")));

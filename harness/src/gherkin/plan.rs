@@ -7,8 +7,8 @@ use super::arguments::Arguments;
 use super::event::ScenarioId;
 use super::problem::{Problem, ProblemKind, Problems};
 use super::scenario::{Scenario, StepText};
-use super::step::Handler;
-use super::vocabulary::{Compiled, Found};
+use super::step::{Handler, Objection};
+use super::vocabulary::{Compiled, Complaint, Found};
 use super::world::ScenarioInfo;
 
 /// The scenarios of a run, ready to run.
@@ -44,7 +44,6 @@ impl<W> Plan<W> {
         let mut problems: Vec<Problem> = Vec::new();
         let mut planned = Vec::new();
         for (number, scenario) in scenarios.iter().enumerate() {
-            let before = problems.len();
             let mut steps = Vec::new();
             let mut phrases = Vec::new();
             for step in &scenario.steps {
@@ -54,6 +53,12 @@ impl<W> Plan<W> {
                         arguments,
                     } => {
                         let definition = &vocabulary.steps()[index];
+                        let objections =
+                            vocabulary.objections(index, &arguments, step.table.as_ref());
+                        problems.extend(objections.into_iter().map(|objection| {
+                            let Objection { row, message, help } = objection;
+                            complaint(scenario, Some(step), row, message, help)
+                        }));
                         phrases.push(definition.expression.as_str());
                         steps.push(PlannedStep {
                             text: step.clone(),
@@ -64,7 +69,7 @@ impl<W> Plan<W> {
                     other => problems.push(problem(scenario, step, vocabulary, other)),
                 }
             }
-            if problems.len() > before {
+            if steps.len() < scenario.steps.len() {
                 continue;
             }
             let pairs: Vec<(&str, &Arguments)> = phrases
@@ -72,20 +77,15 @@ impl<W> Plan<W> {
                 .copied()
                 .zip(steps.iter().map(|step| &step.arguments))
                 .collect();
-            for complaint in vocabulary.complaints(scenario, &pairs) {
-                let span = scenario
-                    .steps
-                    .get(complaint.step)
-                    .map_or(0..0, |step| step.span.clone());
-                let kind = ProblemKind::Complaint {
-                    message: complaint.message,
-                    help: complaint.help,
-                };
-                problems.push(Problem {
-                    kind,
-                    text: Arc::clone(&scenario.text),
-                    span,
-                });
+            for Complaint {
+                step,
+                row,
+                message,
+                help,
+            } in vocabulary.complaints(scenario, &pairs)
+            {
+                let step = scenario.steps.get(step);
+                problems.push(complaint(scenario, step, row, message, help));
             }
             let info = Arc::new(info(ScenarioId(number), scenario, seed));
             planned.push(Arc::new(Planned { info, steps }));
@@ -134,6 +134,27 @@ fn own_seed(seed: u64, feature: &str, name: &str) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+/// What a check found, at the row or the step that it is about.
+fn complaint(
+    scenario: &Scenario,
+    step: Option<&StepText>,
+    row: Option<usize>,
+    message: String,
+    help: Option<String>,
+) -> Problem {
+    let table = step.and_then(|step| step.table.as_ref());
+    let line = row.and_then(|row| table?.lines.get(row).copied());
+    let kind = ProblemKind::Complaint { message, help };
+    match line {
+        Some(line) => Problem::at_line(&scenario.text, line, kind),
+        None => Problem {
+            kind,
+            text: Arc::clone(&scenario.text),
+            span: step.map_or(0..0, |step| step.span.clone()),
+        },
+    }
 }
 
 fn problem<W>(

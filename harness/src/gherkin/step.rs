@@ -48,6 +48,52 @@ pub type Handler<W> = Arc<
         + Sync,
 >;
 
+/// What speaks against a step, found before anything is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// The row of its table that is meant, from 0; none: the step itself.
+    pub row: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// How to mend it.
+    pub help: Option<String>,
+}
+
+impl Objection {
+    /// The same, about a row of the step's table.
+    #[must_use]
+    pub fn at(mut self, row: usize) -> Self {
+        self.row = Some(row);
+        self
+    }
+}
+
+impl From<StepError> for Objection {
+    fn from(error: StepError) -> Self {
+        let (message, help) = match error {
+            StepError::Invalid { message, help } => (message, help),
+            other => (other.to_string(), None),
+        };
+        Self {
+            row: None,
+            message,
+            help,
+        }
+    }
+}
+
+impl From<Objection> for StepError {
+    fn from(objection: Objection) -> Self {
+        Self::Invalid {
+            message: objection.message,
+            help: objection.help,
+        }
+    }
+}
+
+/// What looks at a step's values and table before anything is started.
+pub type StepCheck = Arc<dyn Fn(&Arguments, Option<&Table>) -> Vec<Objection> + Send + Sync>;
+
 /// One phrase of the vocabulary.
 ///
 /// ```
@@ -82,6 +128,8 @@ pub struct Step<W> {
     pub group: String,
     /// Where it is defined.
     pub location: &'static Location<'static>,
+    /// What can be said against it before anything is started.
+    pub check: Option<StepCheck>,
     /// What it does.
     pub run: Handler<W>,
 }
@@ -122,6 +170,7 @@ impl<W> Clone for Step<W> {
             example: self.example.clone(),
             group: self.group.clone(),
             location: self.location,
+            check: self.check.clone(),
             run: Arc::clone(&self.run),
         }
     }
@@ -145,6 +194,7 @@ pub struct StepDraft<W> {
     example: String,
     group: String,
     location: &'static Location<'static>,
+    check: Option<StepCheck>,
 }
 
 impl<W> StepDraft<W> {
@@ -159,6 +209,7 @@ impl<W> StepDraft<W> {
             example: String::new(),
             group: String::new(),
             location,
+            check: None,
         }
     }
 
@@ -192,6 +243,15 @@ impl<W> StepDraft<W> {
         self
     }
 
+    /// Says what can be said against it before anything is started.
+    pub fn checked(
+        mut self,
+        check: impl Fn(&Arguments, Option<&Table>) -> Vec<Objection> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Some(Arc::new(check));
+        self
+    }
+
     /// Says what it does.
     pub fn run<F>(self, run: F) -> Step<W>
     where
@@ -214,6 +274,7 @@ impl<W> StepDraft<W> {
             example: self.example,
             group: self.group,
             location: self.location,
+            check: self.check,
             run: Arc::new(run),
         }
     }

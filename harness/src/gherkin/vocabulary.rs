@@ -9,7 +9,8 @@ use regex::Regex;
 use super::arguments::Arguments;
 use super::parameter::{Names, NotAValue, Parameter, Value};
 use super::scenario::Scenario;
-use super::step::{Step, StepKind};
+use super::step::{Objection, Step, StepKind};
+use super::table::Table;
 
 /// A complaint about a whole scenario: the position of the step it is about, what is
 /// wrong, and how to mend it.
@@ -17,6 +18,8 @@ use super::step::{Step, StepKind};
 pub struct Complaint {
     /// Which of the scenario's steps, from 0.
     pub step: usize,
+    /// Which row of its table, from 0, if one is meant.
+    pub row: Option<usize>,
     /// What is wrong.
     pub message: String,
     /// How to mend it.
@@ -143,6 +146,17 @@ impl<W> Compiled<W> {
             .iter()
             .flat_map(|check| check(scenario, steps))
             .collect()
+    }
+
+    /// Runs the check of one step.
+    pub(super) fn objections(
+        &self,
+        step: usize,
+        arguments: &Arguments,
+        table: Option<&Table>,
+    ) -> Vec<Objection> {
+        let check = self.steps[step].check.as_ref();
+        check.map_or_else(Vec::new, |check| check(arguments, table))
     }
 
     pub(super) fn find(&self, kind: StepKind, text: &str) -> Found {

@@ -238,14 +238,18 @@ pub enum Event {
         /// The owner that is gone.
         owner: Incarnation,
     },
-    /// A service played by the harness performed something.
+    /// A service played by the harness got a request and did what there was to do.
     Performed {
         /// Which service.
         dependency: DependencyName,
         /// The request in a line.
         request: String,
-        /// Whether it is a write.
+        /// Whether a write was performed.
         write: bool,
+        /// Whether nothing was performed, because an earlier write had the same
+        /// idempotency key: it was answered as that one was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        repeated: bool,
         /// The message, if known.
         message: Option<MessageName>,
         /// The job id or name as it stood in the request.
@@ -377,6 +381,14 @@ pub enum Event {
     },
     /// The scenario expects consumption to stop.
     StopExpected,
+    /// What the scenario's own steps came to.
+    Concluded {
+        /// `passed`, `failed`, `invalid`, `error`, `unproven` or `interrupted`.
+        verdict: String,
+        /// What they found, in words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        reasons: Vec<String>,
+    },
     /// Everything is quiet.
     Quiet,
     /// The last line: the deployment is gone, and what was made for it is removed.
@@ -391,6 +403,20 @@ pub enum Event {
         source: String,
         /// The figure.
         value: i64,
+    },
+    /// What is on record of a message whose attempts are used up, read once everything is
+    /// quiet.
+    Exhausted {
+        /// Which.
+        message: MessageName,
+        /// The limit of this scenario.
+        limit: i64,
+        /// How many attempts counted; none: nothing says so.
+        counted: Option<i64>,
+        /// The content that was kept.
+        content: Option<Blob>,
+        /// The last stage that was kept.
+        last_stage: Option<String>,
     },
     /// Something that a call could not be attributed to although a trigger waits for it,
     /// or that must not be guessed.

@@ -2,6 +2,8 @@
 //! never by clock, and name the entries that convict.
 
 mod account;
+mod attempts;
+mod conclusion;
 #[cfg(test)]
 mod correct;
 mod hands;
@@ -12,9 +14,11 @@ mod totals;
 mod verdict;
 
 pub use account::{Account, Deletion, Ledger};
+pub use attempts::exhausted;
+pub use conclusion::judge_concluded;
 pub use hands::{Asked, Hands};
 pub use totals::{Figure, count, performed_writes};
-pub use verdict::{Fault, Judgement, Verdict, judge};
+pub use verdict::{Fault, Judgement, Verdict, judge, submitted};
 
 use crate::history::Entry;
 use crate::manifest::Manifest;

@@ -60,6 +60,11 @@ impl Story {
         story
     }
 
+    /// Told by others.
+    pub(crate) fn of(events: Vec<Event>) -> Self {
+        Self { events, calls: 0 }
+    }
+
     pub(crate) fn events(&self) -> &[Event] {
         &self.events
     }
@@ -153,12 +158,16 @@ impl Story {
     }
 
     pub(crate) fn delivered(self, message: &str, copy: &str) -> Self {
+        self.delivered_from("orders", message, copy)
+    }
+
+    pub(crate) fn delivered_from(self, queue: &str, message: &str, copy: &str) -> Self {
         let told = self.called(&packer(1), "ReceiveMessage orders");
         let (call, receipt) = (CallId(told.calls), format!("{copy}-{}", told.calls));
         told.then(Event::Delivered {
             call,
             author: Author::Process(packer(1)),
-            queue: "orders".to_owned(),
+            queue: queue.to_owned(),
             message_id: copy.to_owned(),
             receipt,
             message: Some(message.into()),
@@ -167,14 +176,29 @@ impl Story {
         })
     }
 
-    pub(crate) fn passed(mut self, stage: &str, message: &str) -> Self {
+    pub(crate) fn passed(self, stage: &str, message: &str) -> Self {
+        self.passed_capturing(stage, message, BTreeMap::new())
+    }
+
+    /// Passed with one value picked from the call.
+    pub(crate) fn passed_with(self, stage: &str, message: &str, name: &str, value: &str) -> Self {
+        let captured = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        self.passed_capturing(stage, message, captured)
+    }
+
+    fn passed_capturing(
+        mut self,
+        stage: &str,
+        message: &str,
+        captured: BTreeMap<String, String>,
+    ) -> Self {
         let call = self.next_call();
         self.then(Event::Stage {
             stage: stage.into(),
             incarnation: packer(1),
             call,
             message: Some(message.into()),
-            captured: BTreeMap::new(),
+            captured,
         })
     }
 
@@ -202,6 +226,7 @@ impl Story {
             dependency: "carrier".into(),
             request: "POST /parcels".to_owned(),
             write: true,
+            repeated: false,
             message: Some(message.into()),
             job: Some(job(message)),
             status: 202,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Evidence, Violation, invariant};
-use crate::history::{DeathCause, Event};
+use crate::history::{DeathCause, Entry, Event};
 use crate::ids::{FaultId, MessageName};
 
 /// What a rehearsal proves.
@@ -17,6 +17,21 @@ pub enum Verdict {
     Error,
     /// A fault never landed, or no call of the system was witnessed.
     Unproven,
+}
+
+impl Verdict {
+    /// The gravest of what was found.
+    pub(super) fn of(violations: &[Violation], errors: &[String], unproven: &[String]) -> Self {
+        if !violations.is_empty() {
+            Self::Failed
+        } else if !errors.is_empty() {
+            Self::Error
+        } else if unproven.is_empty() {
+            Self::Passed
+        } else {
+            Self::Unproven
+        }
+    }
 }
 
 /// A fault's record in the history.
@@ -89,15 +104,7 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
         unproven.push("no call of the system was witnessed".to_owned());
     }
     unproven.extend(never_submitted(evidence));
-    let verdict = if !violations.is_empty() {
-        Verdict::Failed
-    } else if !errors.is_empty() {
-        Verdict::Error
-    } else if unproven.is_empty() {
-        Verdict::Passed
-    } else {
-        Verdict::Unproven
-    };
+    let verdict = Verdict::of(&violations, &errors, &unproven);
     Judgement {
         verdict,
         violations,
@@ -109,13 +116,29 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
 
 /// Messages that were declared and never came into the system: nothing is proven of them.
 fn never_submitted(evidence: Evidence<'_>) -> Vec<String> {
-    let mut waiting: BTreeSet<&MessageName> = BTreeSet::new();
-    let mut any = false;
-    for entry in evidence.entries {
-        match &entry.event {
-            Event::Declared { message, .. } => {
-                waiting.insert(message);
-            }
+    let submitted = submitted(evidence.entries);
+    if submitted.is_empty() {
+        return vec!["no message was submitted".to_owned()];
+    }
+    let declared: BTreeSet<&MessageName> = evidence
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Declared { message, .. } => Some(message),
+            _ => None,
+        })
+        .collect();
+    declared
+        .difference(&submitted)
+        .map(|message| format!("{message} was never submitted"))
+        .collect()
+}
+
+/// The messages that came in: from their client, or past it on a queue.
+pub fn submitted(entries: &[Entry]) -> BTreeSet<&MessageName> {
+    entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
             Event::Submitting { message }
             | Event::Sent {
                 message: Some(message),
@@ -124,19 +147,9 @@ fn never_submitted(evidence: Evidence<'_>) -> Vec<String> {
             | Event::Delivered {
                 message: Some(message),
                 ..
-            } => {
-                any = true;
-                waiting.remove(message);
-            }
-            _ => {}
-        }
-    }
-    if !any {
-        return vec!["no message was submitted".to_owned()];
-    }
-    waiting
-        .into_iter()
-        .map(|message| format!("{message} was never submitted"))
+            } => Some(message),
+            _ => None,
+        })
         .collect()
 }
 

@@ -26,7 +26,7 @@ pub(super) fn read_consumption<'n>(cx: &mut Context<'n>, node: &'n Node) -> Opti
             .map(Some),
     };
     let what = table.what("in_hand");
-    let placeholders = Placeholders::of_queue(&cx.names);
+    let placeholders = Placeholders::of_settings(&cx.names);
     let in_hand = table
         .need(cx, "in_hand")
         .and_then(|node| template(cx, node, &what, &placeholders));

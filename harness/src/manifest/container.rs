@@ -23,10 +23,6 @@ pub(super) fn read_container<'n>(
 ) -> Option<Container> {
     let table = Table::read(cx, node, keys::CONTAINER, title)?;
     let image = table.text(cx, "image");
-    let memory = match table.get("memory") {
-        None => Some(None),
-        Some(node) => read_size(cx, node, table.what("memory")).map(Some),
-    };
     let cpus = match table.get("cpus") {
         None => Some(None),
         Some(node) => read_processors(cx, node, table.what("cpus")).map(Some),
@@ -45,7 +41,7 @@ pub(super) fn read_container<'n>(
     Some(Container {
         room: Room {
             image: image?.map(|(image, _)| image.to_owned()),
-            memory: memory?,
+            memory: None,
             cpus: cpus?,
         },
         address: address?,
@@ -102,7 +98,7 @@ fn read_plain_environment<'n>(
 }
 
 /// A size of memory in bytes: `256MiB`.
-fn read_size(cx: &mut Context<'_>, node: &Node, what: String) -> Option<u64> {
+pub(super) fn read_size(cx: &mut Context<'_>, node: &Node, what: String) -> Option<u64> {
     let (Value::Text(written) | Value::Number(written)) = &node.value else {
         return wrong_type(cx, node, what, SIZE);
     };

@@ -32,6 +32,11 @@ pub(super) struct Names<'n> {
     /// Each stage with the names it captures.
     pub(super) stages: IndexMap<&'n str, Vec<&'n str>>,
     pub(super) operator: Vec<&'n str>,
+    pub(super) observations: Vec<&'n str>,
+    /// Each total, and whether it has a witness.
+    pub(super) totals: IndexMap<&'n str, bool>,
+    /// Each end with its stage, if that is readable.
+    pub(super) ends: IndexMap<&'n str, Option<&'n str>>,
 }
 
 /// What others may refer to in a dependency.
@@ -240,6 +245,18 @@ impl<'n> Names<'n> {
                 )
             })
             .collect();
+        let totals = entries(child(file, "totals"))
+            .map(|(name, node)| (name, child(node, "witness").is_some()))
+            .collect();
+        let ends = entries(child(file, "terminal"))
+            .map(|(name, node)| {
+                let stage = match child(node, "stage").map(|stage| &stage.value) {
+                    Some(Value::Text(stage)) => Some(stage.as_str()),
+                    _ => None,
+                };
+                (name, stage)
+            })
+            .collect();
         let of = |key| entries(child(file, key)).map(|(name, _)| name).collect();
         Self {
             dependencies,
@@ -247,6 +264,9 @@ impl<'n> Names<'n> {
             stages,
             settings: of("settings"),
             operator: of("operator"),
+            observations: of("observations"),
+            totals,
+            ends,
         }
     }
 }

@@ -9,13 +9,13 @@ use super::context::Context;
 use super::keys;
 use super::node::{Node, Value};
 use super::pattern::read_request_pattern;
-use super::place::{Holder, read_place};
+use super::place::{Holder, check_header, read_place};
 use super::placeholders::{Placeholders, RESERVED};
 use super::problem::{Defect, Noun, ProtocolName};
 use super::source::Span;
 use super::suggestion::nearest;
 use super::table::{Table, choice, list, named, named_things, number, scalar, template, text};
-use super::{DeadLetter, Dependency, Place, Protocol, Provide, Queue, ReplyBody, Route};
+use super::{DeadLetter, Dependency, Place, Protocol, Provide, Queue, ReplyBody, Route, Template};
 use crate::ids::DependencyName;
 
 /// The attributes of a standard queue that a client may set.
@@ -202,7 +202,7 @@ fn read_queue<'n>(
         return Some(Queue::default());
     }
     let table = Table::read(cx, node, keys::QUEUE, format!("queue `{name}`"))?;
-    let placeholders = Placeholders::of_queue(&cx.names);
+    let placeholders = Placeholders::of_settings(&cx.names);
     let attributes = match table.get("attributes") {
         None => Some(BTreeMap::new()),
         Some(node) => read_attributes(cx, node, &table.what("attributes"), &placeholders),
@@ -222,7 +222,7 @@ fn read_attributes<'n>(
     node: &'n Node,
     title: &str,
     placeholders: &Placeholders,
-) -> Option<BTreeMap<String, super::Template>> {
+) -> Option<BTreeMap<String, Template>> {
     let mut whole = true;
     let mut attributes = BTreeMap::new();
     for (name, key, value) in named(cx, node, title)? {
@@ -348,15 +348,25 @@ fn read_route<'n>(
             })
         }
     };
+    let key_header = match table.get("idempotency") {
+        Some(node) if stub => {
+            if write == Some(false) {
+                table.refuse(cx, &["idempotency"], "a route with `write: true`");
+            }
+            read_idempotency(cx, node, &table.what("idempotency")).map(Some)
+        }
+        _ => Some(None),
+    };
     if !stub {
-        table.refuse(cx, &["reply"], "a dependency with `provide: stub`");
+        let own = "a dependency with `provide: stub`";
+        table.refuse(cx, &["idempotency", "reply"], own);
     }
     let reply = match table.get("reply") {
         Some(node) if stub => read_reply(cx, node, &table.what("reply")),
         _ => Some((200, ReplyBody::Empty, node.span)),
     };
     let (method, path) = on?;
-    let (job, (status, body, span)) = (job?, reply?);
+    let (job, key_header, (status, body, span)) = (job?, key_header?, reply?);
     let named = path
         .split('/')
         .any(|part| matches!(part, "{message}" | "{job}"));
@@ -369,9 +379,23 @@ fn read_route<'n>(
         path,
         write: write?,
         job,
+        key_header,
         status,
         reply: body,
     })
+}
+
+/// `{ header: Idempotency-Key }`.
+fn read_idempotency<'n>(cx: &mut Context<'n>, node: &'n Node, title: &str) -> Option<Template> {
+    let table = Table::read(cx, node, keys::IDEMPOTENCY, title)?;
+    let what = table.what("header");
+    let node = table.need(cx, "header")?;
+    let written = text(cx, node, &what)?;
+    let header = cx.template(node.span, written, &Placeholders::of_settings(&cx.names))?;
+    if header.placeholders().next().is_none() {
+        check_header(cx, node.span, written)?;
+    }
+    Some(header)
 }
 
 fn read_reply<'n>(

@@ -21,21 +21,22 @@ macro_rules! tables {
 
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
-        "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "operator" "observations"
-        "background" "consumption" "limits" "driver";
+        "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "attempts" "operator"
+        "observations" "background" "consumption" "limits" "driver";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter";
     DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";
-    ROUTE: "route" = "on" "write" "job" "reply";
+    ROUTE: "route" = "on" "write" "job" "idempotency" "reply";
+    IDEMPOTENCY: "idempotency" = "header";
     REPLY: "reply" = "status" "body";
     REPLY_BODY: "reply body" = "text";
     PLACE: "place" = "body" "header" "path";
     SETTING: "setting" = "default" "doc";
     PROCESS: "process" = "command" "environment" "instances" "listens" "ready" "restart"
-        "consumes" "ready_within" "stop_within" "container";
-    CONTAINER: "container" = "image" "memory" "cpus" "address";
+        "consumes" "ready_within" "stop_within" "memory" "container";
+    CONTAINER: "container" = "image" "cpus" "address";
     READY: "ready" = "http" "call" "output";
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
@@ -53,6 +54,8 @@ tables! {
     CLAIM: "claim" = "dependency" "query";
     TERMINAL: "terminal" = "stage" "requires_write";
     ORDER: "order" = "stage" "after";
+    ATTEMPTS: "attempts" = "started" "exhausted";
+    EXHAUSTED: "exhausted" = "end" "by" "label" "limit" "counted" "content" "last_stage";
     OBSERVATION: "observation" = "dependency" "query" "operator" "path" "base64" "process"
         "request" "json";
     LIMITS: "limits" = "step" "scenario" "quiet" "build";

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
+use super::attempts::read_attempts;
 use super::command::read_commands;
 use super::consumption::read_consumption;
 use super::context::Context;
@@ -168,6 +169,13 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
     );
     let order = optional(cx, &table, "order", Vec::new, read_order);
     let resting = optional(cx, &table, "resting", Vec::new, read_resting);
+    let attempts = optional(
+        cx,
+        &table,
+        "attempts",
+        || None,
+        |cx, node| read_attempts(cx, node).map(Some),
+    );
     let operator = optional(cx, &table, "operator", IndexMap::new, read_operator);
     let observations = optional(cx, &table, "observations", IndexMap::new, read_observations);
     let background = optional(cx, &table, "background", Vec::new, read_background);
@@ -202,6 +210,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         replay: replay?,
         order: order?,
         resting: resting?,
+        attempts: attempts?,
         operator: operator?,
         observations: observations?,
         background: background?,

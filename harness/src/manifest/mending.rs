@@ -110,6 +110,9 @@ impl Defect {
                     format!("it captures {}", list(captured, 12))
                 }
             }
+            Self::NotWitnessed { .. } => {
+                "add a `witness` to the total, or name one that has it".to_owned()
+            }
             Self::NoWriteRoute => {
                 "add `write: true` to the route that takes the outside write, or remove \
                  `requires_write`"

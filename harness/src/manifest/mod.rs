@@ -9,6 +9,7 @@
 //! Every value keeps its place until it is read, and all problems of a file are reported
 //! at once. Only the types below leave this module; everything in them has been checked.
 
+mod attempts;
 mod command;
 mod command_line;
 mod consumption;
@@ -56,6 +57,7 @@ pub use problem::{Defect, Noun, Problem, ProtocolName};
 pub use route::RouteFault;
 pub use source::{Span, Spot};
 pub use sql::{fold_sql, sql_contains};
+pub(crate) use suggestion::nearest;
 pub use template::{
     BodyError, Lookup, RenderedCommand, TemplateFault, UnknownPlaceholder, render_json,
     render_table,
@@ -95,6 +97,8 @@ pub struct Manifest {
     pub order: Vec<Order>,
     /// Stages with which a job comes to rest outside of all queues, where a person sees it.
     pub resting: Vec<StageName>,
+    /// What is known of attempts, if the system has them.
+    pub attempts: Option<Attempts>,
     /// What an operator can do, by name.
     pub operator: IndexMap<String, OperatorCommand>,
     /// What can be read about one message, by name.
@@ -265,6 +269,9 @@ pub struct Route {
     pub write: bool,
     /// Where the request says which job it is for.
     pub job: Option<Place>,
+    /// The header whose value is honoured as an idempotency key: a write that was
+    /// performed under a key is not performed under it again. Empty is none.
+    pub key_header: Option<Template>,
     /// The status code of the answer.
     pub status: u16,
     /// What the answer holds.
@@ -321,11 +328,11 @@ pub struct Process {
     pub ready_within: Duration,
     /// How long a requested stop (SIGTERM) may take before SIGKILL.
     pub stop_within: Duration,
-    /// What holds where it runs in a container.
+    /// What it runs in.
     pub container: Container,
 }
 
-/// What a process gets where it runs in a container.
+/// What a process gets where it runs in a container; its memory is bounded anywhere.
 #[derive(Clone, Debug, Default)]
 pub struct Container {
     /// Image and limits.
@@ -556,6 +563,32 @@ pub struct Order {
     pub after: StageName,
 }
 
+/// How attempts are counted, and what a record holds that ends a job at their limit.
+#[derive(Clone, Debug)]
+pub struct Attempts {
+    /// The total, with a witness, that counts attempts started.
+    pub started: Option<String>,
+    /// The end of a job whose attempts are exhausted.
+    pub exhausted: Option<Exhausted>,
+}
+
+/// The end of a job whose attempts are exhausted, and what is then on record.
+#[derive(Clone, Debug)]
+pub struct Exhausted {
+    /// The end.
+    pub end: String,
+    /// Where an end has several labels: the captured value, and what it then reads.
+    pub label: Option<(String, String)>,
+    /// How many attempts must have counted.
+    pub limit: Template,
+    /// The observation that gives the attempts that counted.
+    pub counted: Option<String>,
+    /// The observation that gives the content that was kept.
+    pub content: Option<String>,
+    /// The observation that gives the last stage that was kept.
+    pub last_stage: Option<String>,
+}
+
 /// The role under which operator commands appear: stages may be bound to it.
 pub const OPERATOR: &str = "operator";
 
@@ -570,7 +603,12 @@ pub struct OperatorCommand {
 #[derive(Clone, Debug)]
 pub enum Observation {
     /// One value by query; `$1` is the job id.
-    Query(Claim),
+    Query {
+        /// The query.
+        claim: Claim,
+        /// Whether the value is base64 of the real one.
+        base64: bool,
+    },
     /// A member of the JSON that an operator command prints.
     Operator {
         /// The command's name.

@@ -53,9 +53,14 @@ fn read_observation<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opt
     let (key, _) = table.exactly_one(cx, &["query", "operator", "process"])?;
     match key {
         "query" => {
-            table.refuse(cx, &["path", "base64"], "an observation by `operator`");
+            table.refuse(cx, &["path"], "an observation by `operator`");
             table.refuse(cx, &["request", "json"], "an observation by `process`");
-            read_claim(cx, &table).map(Observation::Query)
+            let claim = read_claim(cx, &table);
+            let base64 = table.flag(cx, "base64", false);
+            Some(Observation::Query {
+                claim: claim?,
+                base64: base64?,
+            })
         }
         "operator" => {
             table.refuse(cx, &["dependency"], "an observation by `query`");

@@ -57,8 +57,8 @@ impl Placeholders {
         }
     }
 
-    /// In a queue's attributes.
-    pub(super) fn of_queue(names: &Names<'_>) -> Self {
+    /// Where nothing but settings is known.
+    pub(super) fn of_settings(names: &Names<'_>) -> Self {
         Self::default().settings(names)
     }
 

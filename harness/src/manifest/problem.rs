@@ -347,6 +347,12 @@ pub enum Defect {
         /// What it captures.
         captured: Vec<String>,
     },
+    /// A total that is only claimed where it must be seen.
+    #[error("total `{total}` has no witness")]
+    NotWitnessed {
+        /// The total.
+        total: String,
+    },
     /// An end that requires a write where no route is one.
     #[error("no route of any dependency is a write")]
     NoWriteRoute,

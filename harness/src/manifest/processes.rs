@@ -5,7 +5,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::command::read_command;
-use super::container::read_container;
+use super::container::{read_container, read_size};
 use super::context::Context;
 use super::keys;
 use super::node::{Node, Value};
@@ -72,10 +72,16 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     };
     let ready_within = table.duration(cx, "ready_within", READY_WITHIN);
     let stop_within = table.duration(cx, "stop_within", STOP_WITHIN);
+    let memory = match table.get("memory") {
+        None => Some(None),
+        Some(node) => read_size(cx, node, table.what("memory")).map(Some),
+    };
     let container = match table.get("container") {
         None => Some(Container::default()),
         Some(node) => read_container(cx, node, table.what("container")),
     };
+    let mut container = container?;
+    container.room.memory = memory?;
     Some(Process {
         command: command?,
         instances: u32::try_from(instances?).ok()?,
@@ -85,7 +91,7 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
         consumes: consumes?,
         ready_within: ready_within?,
         stop_within: stop_within?,
-        container: container?,
+        container,
     })
 }
 

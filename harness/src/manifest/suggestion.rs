@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The one of `known` that was probably meant by `written`.
-pub(super) fn nearest<'k>(
+pub(crate) fn nearest<'k>(
     written: &str,
     known: impl IntoIterator<Item = &'k str>,
 ) -> Option<String> {

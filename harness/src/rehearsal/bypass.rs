@@ -49,9 +49,8 @@ impl Rehearsal {
         if let Some(stub) = dependencies.stubs.get(name) {
             return Ok(Some(stub.callers()));
         }
-        if let Some(database) = dependencies.databases.get(name) {
-            let visitors = self.venue.visitors(database.address, &database.name);
-            let visitors = visitors.transpose().map_err(|error| error.to_string())?;
+        if dependencies.databases.contains_key(name) {
+            let visitors = self.venue.visitors(name, dependencies).await?;
             return Ok(visitors.map(|visitors| {
                 visitors
                     .into_iter()
@@ -61,7 +60,7 @@ impl Rehearsal {
             }));
         }
         if let Some(service) = dependencies.queues.get(name)
-            && self.venue.serves_queues_at(service.address)
+            && self.venue.keeps_callers(name, dependencies)
         {
             let mut callers = BTreeSet::new();
             for own in service.queues.values() {

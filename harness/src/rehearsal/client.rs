@@ -98,7 +98,7 @@ impl Rehearsal {
     }
 
     async fn try_submit(&self, message: &MessageName) -> Result<Submission, RehearsalError> {
-        let answer = self.post(&Posting::of(message)).await?;
+        let answer = self.send(&Posting::of(message)).await?;
         Ok(match answer.job {
             Some(job) => Submission::Accepted { job },
             None => Submission::Refused {
@@ -113,14 +113,15 @@ impl Rehearsal {
     /// # Errors
     /// When the process that takes submissions does not run.
     pub async fn post(&self, posting: &Posting) -> Result<ClientAnswer, RehearsalError> {
+        self.board.history().append(Event::Submitting {
+            message: posting.content.clone(),
+        });
+        self.send(posting).await
+    }
+
+    async fn send(&self, posting: &Posting) -> Result<ClientAnswer, RehearsalError> {
         let submit = &self.manifest.messages.submit;
         let front = self.processes.front(&submit.role).await?;
-        if posting.content != posting.key {
-            // Under its own key a submission is noted by whoever waits for its job.
-            self.board.history().append(Event::Submitting {
-                message: posting.content.clone(),
-            });
-        }
         let key = key_of(&posting.key);
         let kind = self.contents.kind(&posting.content);
         let lookup = |name: &str| match name {
@@ -171,7 +172,7 @@ impl Rehearsal {
     ) -> Result<Vec<ClientAnswer>, RehearsalError> {
         self.board.submitting(message);
         let posting = Posting::of(message);
-        let posts = (0..times).map(|_| self.post(&posting));
+        let posts = (0..times).map(|_| self.send(&posting));
         let answers: Vec<ClientAnswer> = futures::future::try_join_all(posts).await?;
         for answer in &answers {
             match &answer.job {

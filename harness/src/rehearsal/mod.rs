@@ -15,6 +15,7 @@ mod consumption;
 mod control;
 mod deliveries;
 mod dependencies;
+mod exhausted;
 mod facts;
 mod foreign;
 mod messages;
@@ -55,7 +56,7 @@ use crate::ids::{DependencyName, FaultId, MessageName, RoleName};
 use crate::judge::{Evidence, Judgement, judge};
 use crate::manifest::{Manifest, Protocol, Provide};
 use crate::outage::{Injection, RealServer};
-use crate::stub::{Performed, Stub};
+use crate::stub::{Performed, PlayedRoute, Stub};
 
 /// A rehearsal could not go on, through no fault of the system.
 #[derive(Debug, thiserror::Error)]
@@ -150,8 +151,8 @@ impl Rehearsal {
         });
         let contents = Arc::new(Contents::default());
         let late = Arc::new(std::sync::OnceLock::new());
-        let stubs = start_stubs(&manifest, &contents, &late).await?;
         let settings = plan.settings(&manifest);
+        let stubs = start_stubs(&manifest, &settings, &contents, &late).await?;
         let dependencies = venue
             .provide(&manifest, number, settings, stubs, plan.owned())
             .await?;
@@ -293,6 +294,13 @@ impl Rehearsal {
         self.board.history().append(Event::Ended);
     }
 
+    /// Notes in the history what the scenario's own steps came to.
+    pub fn conclude(&self, verdict: String, reasons: Vec<String>) {
+        self.board
+            .history()
+            .append(Event::Concluded { verdict, reasons });
+    }
+
     /// Judges all that was witnessed so far.
     pub fn judgement(&self) -> Judgement {
         self.board.history().read(|entries| {
@@ -336,6 +344,7 @@ impl Rehearsal {
 
 async fn start_stubs(
     manifest: &Manifest,
+    settings: &BTreeMap<String, String>,
     contents: &Arc<Contents>,
     board: &Arc<std::sync::OnceLock<Board>>,
 ) -> Result<BTreeMap<DependencyName, Stub>, RehearsalError> {
@@ -351,14 +360,22 @@ async fn start_stubs(
             let Some(board) = told.get() else { return };
             let request = format!("{} {}", performed.request.method, performed.request.path);
             let subject = performed.job.clone().or_else(|| performed.message.clone());
-            board.performed(&of, request, performed.write, subject, performed.status);
+            board.performed(&of, request, subject, performed);
         };
-        let stub = Stub::start(routes.clone(), Arc::clone(contents) as _, on_performed)
-            .await
-            .map_err(|source| RehearsalError::Stub {
-                dependency: name.clone(),
-                source,
-            })?;
+        let lookup = |name: &str| settings.get(name).cloned();
+        let routes = routes
+            .iter()
+            .map(|route| PlayedRoute::new(route.clone(), &lookup))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(std::io::Error::other);
+        let stub = match routes {
+            Ok(routes) => Stub::start(routes, Arc::clone(contents) as _, on_performed).await,
+            Err(error) => Err(error),
+        };
+        let stub = stub.map_err(|source| RehearsalError::Stub {
+            dependency: name.clone(),
+            source,
+        })?;
         stubs.insert(name.clone(), stub);
     }
     Ok(stubs)

@@ -176,13 +176,13 @@ impl Rehearsal {
         };
         let observation = self.manifest.observations[name].clone();
         match observation {
-            Observation::Query(claim) => {
+            Observation::Query { claim, base64 } => {
                 self.board.outages().usable(&claim.dependency).await;
                 let value = self
                     .dependencies
                     .value(&claim.dependency, &claim.query, Some(&job))
                     .await?;
-                Ok(Ok(value.map(String::into_bytes)))
+                Ok(real_value(name, message, value, base64))
             }
             Observation::Operator {
                 command,
@@ -210,20 +210,8 @@ impl Rehearsal {
                         return Ok(Err(OperatorError::NotJson { command, source }));
                     }
                 };
-                let Some(value) = place::lookup_body(&printed, &path) else {
-                    return Ok(Ok(None));
-                };
-                if !base64 {
-                    return Ok(Ok(Some(value.into_bytes())));
-                }
-                let decoded = base64::engine::general_purpose::STANDARD.decode(&value);
-                Ok(decoded
-                    .map(Some)
-                    .map_err(|source| OperatorError::NotBase64 {
-                        observation: name.to_owned(),
-                        message: message.clone(),
-                        source,
-                    }))
+                let value = place::lookup_body(&printed, &path);
+                Ok(real_value(name, message, value, base64))
             }
             Observation::Request { role, path, json } => {
                 let values = BTreeMap::from([
@@ -242,5 +230,49 @@ impl Rehearsal {
                     .map_err(OperatorError::Answer))
             }
         }
+    }
+}
+
+/// The bytes that an observation means. Base64 may be broken into lines.
+fn real_value(
+    observation: &str,
+    message: &MessageName,
+    value: Option<String>,
+    base64: bool,
+) -> Result<Option<Vec<u8>>, OperatorError> {
+    let Some(mut value) = value else {
+        return Ok(None);
+    };
+    if !base64 {
+        return Ok(Some(value.into_bytes()));
+    }
+    value.retain(|character| !character.is_ascii_whitespace());
+    let decoded = base64::engine::general_purpose::STANDARD.decode(&value);
+    decoded
+        .map(Some)
+        .map_err(|source| OperatorError::NotBase64 {
+            observation: observation.to_owned(),
+            message: message.clone(),
+            source,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_in_lines_means_the_bytes_and_anything_else_is_named() {
+        let value =
+            |text: &str, base64| real_value("kept", &"M1".into(), Some(text.to_owned()), base64);
+        assert_eq!(value("YWJj\nZA==\n", true).unwrap().unwrap(), b"abcd");
+        assert_eq!(value("YWJj", false).unwrap().unwrap(), b"YWJj");
+        assert!(
+            real_value("kept", &"M1".into(), None, true)
+                .unwrap()
+                .is_none()
+        );
+        let told = value("no!", true).unwrap_err().to_string();
+        assert!(told.starts_with("`kept` of M1 is no base64"), "{told}");
     }
 }

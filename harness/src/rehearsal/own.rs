@@ -137,6 +137,7 @@ impl RealServer for OwnServer {
     fn thaw(&self) {
         if let Self::Container(container) = self {
             container.unpause_now();
+            return;
         }
         for pid in self.processes().into_iter().rev() {
             let _ = kill(pid, Signal::SIGCONT);

@@ -75,3 +75,134 @@ fn setbacks_of(manifest: &Manifest, fault: &Fault) -> u64 {
         (true, Times::Every) | (false, _) => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fault::Whose;
+
+    const GOOD: &str = include_str!("../../tests/manifests/good.yaml");
+
+    /// A shop whose redrive policy allows as many receives as a scenario sets.
+    fn shop(policy: &str) -> Manifest {
+        let text = GOOD
+            .replace(
+                "      orders: {}",
+                &format!("      orders: {{ dead_letter: {policy} }}\n      orders-dead: {{}}"),
+            )
+            .replace(
+                "  attempt limit: { default: 3 }",
+                "  attempt limit: { default: 3 }\n  most receives: { default: 10 }\n  setbacks: { default: 0 }",
+            )
+            .replace(
+                "stages:\n",
+                "stages:\n  received: { process: worker, after: { dependency: queue, action: ReceiveMessage } }\n",
+            );
+        Manifest::parse(Path::new("tests/manifests/rehearsal.yaml"), &text)
+            .unwrap_or_else(|error| panic!("{}", error.plain()))
+    }
+
+    fn with_all() -> Manifest {
+        shop(
+            "{ queue: orders-dead, max_receives: \"${setting.most receives}\", \
+             attempts: \"${setting.attempt limit}\", setbacks: \"${setting.setbacks}\" }",
+        )
+    }
+
+    fn plan(settings: &[(&str, &str)]) -> Plan {
+        let mut plan = Plan::default();
+        plan.declare(&"M1".into(), "plain");
+        for (setting, value) in settings {
+            plan.set(setting, *value);
+        }
+        plan
+    }
+
+    fn armed(effect: Effect, stage: &str, times: Times) -> Plan {
+        let mut plan = plan(&[("most receives", "5")]);
+        let fault = Fault {
+            effect,
+            point: Point::stage(stage),
+            whose: Whose::These(vec!["M1".into()]),
+            times,
+        };
+        plan.arm(fault).unwrap();
+        plan
+    }
+
+    #[test]
+    fn the_attempts_and_their_hand_over_must_have_room() {
+        let manifest = with_all();
+        assert!(warnings(&manifest, &plan(&[])).is_empty());
+        assert!(warnings(&manifest, &plan(&[("most receives", "4")])).is_empty());
+        let told = warnings(&manifest, &plan(&[("most receives", "3")]));
+        assert_eq!(
+            told,
+            [
+                "maxReceiveCount is 3 on orders, but 3 attempts, their hand-over and 0 setbacks need \
+              4: messages may reach orders-dead although nothing failed"
+            ]
+        );
+        let told = warnings(&manifest, &plan(&[("attempt limit", "10")]));
+        assert!(
+            told[0].contains("10 attempts") && told[0].contains("need 11"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn setbacks_that_are_expected_need_room_too() {
+        let settings = |setbacks| [("most receives", "6"), ("setbacks", setbacks)];
+        assert!(warnings(&with_all(), &plan(&settings("2"))).is_empty());
+        let told = warnings(&with_all(), &plan(&settings("3")));
+        assert!(told[0].contains("3 setbacks need 7"), "{told:?}");
+    }
+
+    #[test]
+    fn what_the_scenario_itself_does_is_counted() {
+        let manifest = with_all();
+        for (effect, stage) in [
+            (Effect::Signal(Signal::SIGTERM), "packed"),
+            (Effect::Signal(Signal::SIGINT), "packed"),
+            (Effect::Reappear, "packed"),
+            (Effect::LoseReply, "received"),
+        ] {
+            let told = |times| warnings(&manifest, &armed(effect.clone(), stage, times));
+            assert!(told(Times::First(1)).is_empty(), "{effect}");
+            assert!(
+                told(Times::First(2))[0].contains("2 setbacks need 6"),
+                "{effect}"
+            );
+            assert!(
+                told(Times::Among([1, 3, 4].into()))[0].contains("3 setbacks"),
+                "{effect}"
+            );
+            // How often it will be cannot be told.
+            assert!(told(Times::Every).is_empty(), "{effect}");
+        }
+    }
+
+    #[test]
+    fn a_failed_attempt_is_no_setback() {
+        for (effect, stage) in [
+            (Effect::Signal(Signal::SIGKILL), "packed"),
+            (Effect::LoseReply, "packed"),
+            (Effect::LoseRequest, "received"),
+            (Effect::Delay(Duration::from_secs(1)), "received"),
+        ] {
+            let plan = armed(effect.clone(), stage, Times::First(4));
+            assert!(warnings(&with_all(), &plan).is_empty(), "{effect}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_names_no_attempts_is_not_judged() {
+        let manifest = shop("{ queue: orders-dead, max_receives: 1 }");
+        assert!(warnings(&manifest, &plan(&[])).is_empty());
+        let figure = shop("{ queue: orders-dead, max_receives: 1, attempts: 1 }");
+        assert!(warnings(&figure, &plan(&[]))[0].contains("need 2"));
+    }
+}

@@ -468,10 +468,26 @@ impl Processes {
             .collect()
     }
 
-    fn current(&self, incarnation: &Incarnation) -> Option<Current> {
+    /// An incarnation that runs; none if it is gone. One that calls before its driver has
+    /// told that it started is waited for.
+    async fn current(&self, incarnation: &Incarnation) -> Option<Current> {
         let slot = self.slot(&incarnation.role, incarnation.instance)?;
-        let current = slot.now();
-        current.filter(|current| current.incarnation == *incarnation)
+        let mut current = slot.current.subscribe();
+        let mut now = slot.now.subscribe();
+        loop {
+            now.borrow_and_update();
+            let seen = current.borrow_and_update().clone();
+            if let Some(seen) = seen.filter(|current| current.incarnation == *incarnation) {
+                return Some(seen);
+            }
+            if !self.0.board.is_registered(incarnation) {
+                return None;
+            }
+            tokio::select! {
+                _ = current.changed() => {}
+                _ = now.changed() => {}
+            }
+        }
     }
 
     /// Ends a process with a signal and returns once its end stands in the history.
@@ -726,7 +742,7 @@ impl Actor for Processes {
     ) -> BoxFuture<'static, Result<String, String>> {
         let processes = self.clone();
         Box::pin(async move {
-            let Some(current) = processes.current(&incarnation) else {
+            let Some(current) = processes.current(&incarnation).await else {
                 return Err(format!("{incarnation} was gone already"));
             };
             if signal == Signal::SIGKILL {

@@ -1,6 +1,6 @@
 //! Dependencies that the manifest wants in containers: what each is started with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::deployment::Logs;
@@ -15,10 +15,12 @@ pub(super) const CONTAINER_START: Duration = Duration::from_mins(1);
 
 /// What dependencies in containers are started with.
 pub(super) struct Provider {
-    pub(super) engine: Engine,
+    engine: Engine,
     /// The harness's own program, which also serves queues.
-    pub(super) program: PathBuf,
-    pub(super) logs: PathBuf,
+    program: PathBuf,
+    logs: PathBuf,
+    /// Of every database server in a container of this run.
+    password: String,
 }
 
 /// A dependency in a container, and its password if it has one.
@@ -28,6 +30,15 @@ pub(super) struct Provided {
 }
 
 impl Provider {
+    pub(super) fn new(engine: Engine, program: &Path, logs: &Path) -> Self {
+        Self {
+            engine,
+            program: program.to_owned(),
+            logs: logs.to_owned(),
+            password: uuid::Uuid::new_v4().simple().to_string(),
+        }
+    }
+
     /// Starts a dependency's container; nothing if it is not provided in one. `server`
     /// tells containers of the same dependency apart.
     pub(super) async fn start(
@@ -45,7 +56,7 @@ impl Provider {
         else {
             return Ok(None);
         };
-        let password = uuid::Uuid::new_v4().simple().to_string();
+        let password = self.password.clone();
         let mut environment = environment.clone();
         let (ours, arguments) = match &dependency.protocol {
             Protocol::Postgres => {
@@ -76,7 +87,7 @@ impl Provider {
 }
 
 /// What a throw-away server need not do; what it acknowledged survives its own death
-/// all the same.
+/// all the same. And where it says who connected, whatever the image sets.
 fn postgres_arguments() -> Vec<String> {
     [
         "fsync=off",
@@ -85,6 +96,13 @@ fn postgres_arguments() -> Vec<String> {
         "autovacuum=off",
         "jit=off",
         "client_connection_check_interval=100ms",
+        "log_connections=on",
+        "log_destination=stderr",
+        "log_line_prefix=%m [%p] ",
+        "lc_messages=C",
+        "idle_in_transaction_session_timeout=60s",
+        "checkpoint_timeout=1h",
+        "logging_collector=off",
     ]
     .iter()
     .flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()])

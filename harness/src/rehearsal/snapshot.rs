@@ -2,8 +2,9 @@
 //! beside what the system says.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use self::totals::{DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REQUESTS};
+use self::totals::{DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REPETITIONS, OUTSIDE_REQUESTS};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::MessageName;
@@ -18,6 +19,9 @@ pub mod totals {
     pub const DEAD_LETTERS: &str = "dead letters";
     /// Writes that services played by the harness performed.
     pub const OUTSIDE_REQUESTS: &str = "outside requests";
+    /// Requests that such services did not perform, because they had performed one with
+    /// the same idempotency key.
+    pub const OUTSIDE_REPETITIONS: &str = "outside repetitions";
 }
 
 /// All totals at one moment.
@@ -37,6 +41,13 @@ impl Snapshot {
             Some(label) => figure.get(label).copied().unwrap_or_default(),
             None => figure.values().sum(),
         }
+    }
+
+    /// Whether a total is one figure and has no labels.
+    pub fn is_whole(&self, name: &str) -> bool {
+        self.totals
+            .get(name)
+            .is_some_and(|figure| figure.contains_key(""))
     }
 }
 
@@ -81,9 +92,10 @@ impl Rehearsal {
         })
     }
 
-    async fn take_snapshot(&self) -> Result<Snapshot, RehearsalError> {
+    async fn take_snapshot(&mut self) -> Result<Snapshot, RehearsalError> {
         let mut snapshot = Snapshot::default();
-        for (name, total) in &self.manifest.totals {
+        let manifest = Arc::clone(&self.manifest);
+        for (name, total) in &manifest.totals {
             let figure = self.count_total(name, total).await?;
             snapshot.totals.insert(name.clone(), figure);
         }
@@ -98,7 +110,49 @@ impl Rehearsal {
                 .totals
                 .insert(name.to_owned(), Figure::from([(String::new(), value)]));
         }
+        self.note_exhausted().await?;
+        if self.honours_keys() {
+            let repetitions = Figure::from([(String::new(), self.repetitions(None))]);
+            let name = OUTSIDE_REPETITIONS.to_owned();
+            snapshot.totals.insert(name, repetitions);
+        }
         Ok(snapshot)
+    }
+
+    /// Whether some service that the harness plays may honour idempotency keys.
+    fn honours_keys(&self) -> bool {
+        let mut dependencies = self.manifest.dependencies.values();
+        dependencies.any(|dependency| {
+            let mut routes = dependency.routes().iter();
+            routes.any(|route| route.key_header.is_some())
+        })
+    }
+
+    /// Requests that were answered like an earlier one, for one message or for all.
+    fn repetitions(&self, of: Option<&MessageName>) -> i64 {
+        let wanted = of.map(|message| (message, self.job_of(message)));
+        let repetitions = self.board.history().read(|entries| {
+            entries
+                .iter()
+                .filter(|entry| match (&entry.event, &wanted) {
+                    (Event::Performed { repeated, .. }, None) => *repeated,
+                    (
+                        Event::Performed {
+                            repeated,
+                            message,
+                            job,
+                            ..
+                        },
+                        Some((wanted, known)),
+                    ) => {
+                        let named = message.as_ref() == Some(*wanted);
+                        *repeated && (named || (job.is_some() && job == known))
+                    }
+                    _ => false,
+                })
+                .count()
+        });
+        i64::try_from(repetitions).unwrap_or(i64::MAX)
     }
 
     async fn count_total(&self, name: &str, total: &Total) -> Result<Figure, RehearsalError> {
@@ -167,6 +221,9 @@ impl Rehearsal {
         if name == OUTSIDE_REQUESTS {
             let writes = |evidence: Evidence<'_>| performed_writes(evidence, None, Some(message));
             return Some(self.evidence(writes));
+        }
+        if name == OUTSIDE_REPETITIONS {
+            return Some(self.repetitions(Some(message)));
         }
         let witness = self.manifest.totals.get(name)?.witness.as_ref()?;
         let figure = self.evidence(|evidence| count(evidence, witness, Some(message)));

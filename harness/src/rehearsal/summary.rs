@@ -16,7 +16,7 @@ pub(super) fn request(call: &Call) -> String {
             let texts: Vec<&str> = request
                 .statements
                 .iter()
-                .map(|statement| statement.sql.as_str())
+                .map(|statement| &*statement.sql)
                 .collect();
             shortened(&texts.join("; "))
         }
@@ -46,7 +46,7 @@ pub(super) fn request_content(call: &Call) -> Vec<u8> {
                         .iter()
                         .map(|bind| format!("{bind:?}"))
                         .collect();
-                    format!("{} [{}]", statement.sql, binds.join(", "))
+                    format!("{} [{}]", &*statement.sql, binds.join(", "))
                 })
                 .collect();
             statements.join("\n").into_bytes()

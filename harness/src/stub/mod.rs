@@ -6,6 +6,7 @@
 //! the answer leaves.
 
 mod contents;
+mod keys;
 mod performed;
 mod routes;
 
@@ -22,7 +23,7 @@ pub use self::contents::{Content, Contents};
 pub use self::performed::Performed;
 use self::performed::Record;
 use self::routes::Routes;
-use crate::manifest::Route;
+pub use self::routes::{PlayedRoute, UnplayableRoute};
 use crate::tap::http::client::{Client, Incoming, Parting};
 use crate::tap::{Discard, HttpRequest};
 
@@ -48,7 +49,7 @@ impl Stub {
     /// # Errors
     /// When no port can be had.
     pub async fn start(
-        routes: Vec<Route>,
+        routes: Vec<PlayedRoute>,
         contents: Arc<dyn Contents>,
         on_performed: impl Fn(&Performed) + Send + Sync + 'static,
     ) -> io::Result<Self> {

@@ -19,6 +19,8 @@ pub struct Performed {
     pub message: Option<String>,
     /// Whether it was a write, performed: it counts toward the outside requests.
     pub write: bool,
+    /// Whether nothing was performed, because an earlier write had the same key.
+    pub repeated: bool,
     /// The status of the answer. 404 also for requests that fit no route.
     pub status: u16,
 }
@@ -78,6 +80,7 @@ impl Record {
             job: outcome.job.clone(),
             message: outcome.message.clone(),
             write: outcome.write,
+            repeated: outcome.repeated,
             status: outcome.response.status,
         });
     }

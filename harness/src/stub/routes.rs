@@ -3,44 +3,121 @@
 
 use std::sync::Arc;
 
+use reqwest::header::HeaderName;
+
 use super::contents::{Content, Contents};
-use crate::manifest::{ReplyBody, Route};
-use crate::place::{Captures, lookup, match_path};
+use super::keys::Keys;
+use crate::manifest::{Lookup, ReplyBody, Route, UnknownPlaceholder};
+use crate::place::{Captures, lookup, lookup_header, match_path};
 use crate::tap::HttpRequest;
 use crate::tap::http::message::ResponseMessage;
 
+/// A route as it is played in one rehearsal.
+#[derive(Clone, Debug)]
+pub struct PlayedRoute {
+    route: Route,
+    key_header: Option<HeaderName>,
+}
+
+/// A route cannot be played with these settings.
+#[derive(Debug, thiserror::Error)]
+pub enum UnplayableRoute {
+    /// A placeholder of it has no value.
+    #[error("`{on}`: {source}")]
+    Placeholder {
+        /// Method and path.
+        on: String,
+        /// Which.
+        source: UnknownPlaceholder,
+    },
+    /// The settings make its key header something that HTTP does not allow.
+    #[error("`{on}` cannot honour keys in a header `{written}`: that is no header's name")]
+    KeyHeader {
+        /// Method and path.
+        on: String,
+        /// What the settings gave.
+        written: String,
+    },
+}
+
+impl PlayedRoute {
+    /// Fills in what the route leaves to the settings.
+    ///
+    /// # Errors
+    /// When they give no value, or one that cannot be.
+    pub fn new(route: Route, settings: &Lookup<'_>) -> Result<Self, UnplayableRoute> {
+        let on = || format!("{} {}", route.method, route.path);
+        let written = match &route.key_header {
+            Some(header) => match header.render(settings) {
+                Ok(written) => written,
+                Err(source) => return Err(UnplayableRoute::Placeholder { on: on(), source }),
+            },
+            None => String::new(),
+        };
+        let key_header = match written.as_str() {
+            "" => None,
+            name => match HeaderName::try_from(name) {
+                Ok(name) => Some(name),
+                Err(_) => return Err(UnplayableRoute::KeyHeader { on: on(), written }),
+            },
+        };
+        Ok(Self { route, key_header })
+    }
+}
+
 /// What a request leads to.
+#[derive(Clone)]
 pub(super) struct Outcome {
     pub(super) job: Option<String>,
     pub(super) message: Option<String>,
     /// Whether a write is performed.
     pub(super) write: bool,
+    /// Whether it was answered like the earlier write with its key.
+    pub(super) repeated: bool,
     pub(super) response: ResponseMessage,
 }
 
 /// The routes of one stub.
 pub(super) struct Routes {
-    routes: Vec<Route>,
+    played: Vec<PlayedRoute>,
     contents: Arc<dyn Contents>,
+    keys: Keys,
 }
 
 impl Routes {
-    pub(super) fn new(routes: Vec<Route>, contents: Arc<dyn Contents>) -> Self {
-        Self { routes, contents }
+    pub(super) fn new(routes: Vec<PlayedRoute>, contents: Arc<dyn Contents>) -> Self {
+        Self {
+            played: routes,
+            contents,
+            keys: Keys::default(),
+        }
     }
 
     pub(super) fn outcome(&self, request: &HttpRequest) -> Outcome {
-        let fitting = self.routes.iter().find_map(|route| {
+        let fitting = self.played.iter().find_map(|played| {
+            let PlayedRoute { route, key_header } = played;
             let method = route.method == "*" || route.method == request.method;
-            method
-                .then(|| match_path(&route.path, &request.path).map(|captures| (route, captures)))?
+            method.then(|| {
+                match_path(&route.path, &request.path).map(|captures| (route, key_header, captures))
+            })?
         });
         match fitting {
-            Some((route, captures)) => self.take(route, &captures, request),
+            Some((route, key_header, captures)) => {
+                let outcome = self.take(route, &captures, request);
+                let key = key_header
+                    .as_ref()
+                    .and_then(|header| lookup_header(&request.headers, header.as_str()))
+                    .filter(|key| !key.is_empty());
+                match key {
+                    Some(key) if outcome.write => self.keys.honour(key, request, outcome),
+                    _ => outcome,
+                }
+            }
             None => Outcome {
                 job: None,
                 message: None,
                 write: false,
+                repeated: false,
                 response: self.unknown(request),
             },
         }
@@ -70,6 +147,7 @@ impl Routes {
                         job,
                         message,
                         write: false,
+                        repeated: false,
                         response,
                     };
                 };
@@ -80,6 +158,7 @@ impl Routes {
             job,
             message,
             write: route.write,
+            repeated: false,
             response,
         }
     }
@@ -92,9 +171,9 @@ impl Routes {
 
     fn unknown(&self, request: &HttpRequest) -> ResponseMessage {
         let known: Vec<String> = self
-            .routes
+            .played
             .iter()
-            .map(|route| format!("{} {}", route.method, route.path))
+            .map(|PlayedRoute { route, .. }| format!("{} {}", route.method, route.path))
             .collect();
         let known = if known.is_empty() {
             "none".to_owned()
@@ -109,7 +188,11 @@ impl Routes {
 }
 
 fn not_found(text: &str) -> ResponseMessage {
-    ResponseMessage::new(404, "text/plain; charset=utf-8", format!("{text}\n"))
+    plain(404, text)
+}
+
+pub(super) fn plain(status: u16, text: &str) -> ResponseMessage {
+    ResponseMessage::new(status, "text/plain; charset=utf-8", format!("{text}\n"))
 }
 
 fn text_type(text: &str) -> &'static str {

@@ -11,7 +11,7 @@ use nix::unistd::Uid;
 use super::{Suite, Surroundings};
 use crate::cli::{self, Application};
 use crate::deployment::{self, RunError, RunGuard, RunOptions, guard};
-use crate::embedded::database::Search;
+use crate::embedded::database::{self, Search};
 use crate::gherkin::libtest::{self, Target};
 use crate::gherkin::{Exit, StepError, new_run_id};
 use crate::manifest::Manifest;
@@ -101,6 +101,15 @@ impl Application for Rehearsals {
                 say(&format!("  removed {}", path.display()));
             }
             problems.extend(swept.problems);
+        }
+        // A live run would only have to make them again.
+        if report.alive.is_empty() {
+            match database::remove_templates(&database::usual_base()) {
+                Ok(removed) => removed.iter().for_each(|path| {
+                    say(&format!("removed {}, a cached database", path.display()));
+                }),
+                Err(error) => problems.push(error.to_string()),
+            }
         }
         if problems.is_empty() {
             return Ok(());

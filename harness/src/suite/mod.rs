@@ -2,6 +2,7 @@
 //! scene that each scenario plays in.
 
 mod application;
+mod declared;
 mod scene;
 mod steps;
 
@@ -98,9 +99,10 @@ impl Project for Suite {
     type World = Scene;
 
     fn vocabulary(&self) -> Vocabulary<Scene> {
-        steps::all()
+        steps::all(&self.manifest)
             .into_iter()
             .fold(Vocabulary::new(self.names()), Vocabulary::with)
+            .checked_by(declared::check)
     }
 
     fn limits(&self) -> gherkin::Limits {

@@ -13,7 +13,7 @@ use crate::gherkin::{
     Closing, Context, Evidence, Exit, Notes, ScenarioInfo, ScenarioOutcome, StepError, World,
 };
 use crate::ids::MessageName;
-use crate::judge::{Judgement, Verdict};
+use crate::judge::{self, Judgement, Verdict};
 use crate::manifest::Manifest;
 use crate::outage::Outage;
 use crate::rehearsal::{
@@ -76,6 +76,26 @@ impl Scene {
                 .map_err(|error| StepError::invalid(error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// Whether messages came into the system at all: of one that did not, nothing that it
+    /// never did proves anything.
+    pub(super) async fn check_known(&mut self, messages: &[MessageName]) -> Result<(), StepError> {
+        self.check_declared(messages)?;
+        let history = std::sync::Arc::clone(self.running().await?.history());
+        let stranger = history.read(|entries| {
+            let known = judge::submitted(entries);
+            messages
+                .iter()
+                .find(|message| !known.contains(*message))
+                .cloned()
+        });
+        match stranger {
+            None => Ok(()),
+            Some(message) => Err(StepError::unproven(format!(
+                "{message} was not submitted before this step, so that it did nothing proves nothing"
+            ))),
+        }
     }
 
     /// Arms a fault, before or while the system runs.
@@ -321,6 +341,11 @@ impl World for Scene {
         } else {
             None
         };
+        let found = outcome.evidence.iter().chain(&unsettled);
+        let verdict = found.clone().map(|evidence| evidence.verdict).max();
+        let reasons = found.map(|evidence| evidence.message.clone()).collect();
+        let verdict = verdict.unwrap_or(Exit::Passed).max(outcome.verdict);
+        rehearsal.conclude(verdict.to_string(), reasons);
         self.notes.say("ending");
         rehearsal.end().await;
         let closing = self.closing(&rehearsal, outcome);

@@ -1,9 +1,13 @@
 //! What a tap saw of one call and of its reply, as plain values.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
+use crate::manifest::fold_sql;
 
 /// One call: one HTTP request, one SQS action, or one PostgreSQL round trip
 /// (all messages up to a Sync, or one simple Query).
@@ -78,12 +82,51 @@ pub struct PgRequest {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     /// The text with every run of white space folded to one blank.
-    pub sql: String,
+    pub sql: Sql,
     /// The bind values, in order of their positions.
     pub binds: Vec<Bind>,
     /// How many rows it wrote, once it completed: nothing before, and for statements
     /// that report no such count.
     pub wrote: Option<u64>,
+}
+
+/// The text of a statement, shared by all its executions: a stage's pattern is looked for
+/// in each of them, so it is folded once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sql(Arc<Texts>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Texts {
+    text: String,
+    folded: String,
+}
+
+impl Sql {
+    /// As [`fold_sql`] makes it.
+    pub fn folded(&self) -> &str {
+        &self.0.folded
+    }
+}
+
+impl Deref for Sql {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl From<String> for Sql {
+    fn from(text: String) -> Self {
+        let folded = fold_sql(&text);
+        Self(Arc::new(Texts { text, folded }))
+    }
+}
+
+impl From<&str> for Sql {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
 }
 
 /// One bind value.

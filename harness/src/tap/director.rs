@@ -48,6 +48,11 @@ pub trait Director: Send + Sync + 'static {
         deliverable: bool,
     ) -> BoxFuture<'static, After>;
 
+    /// A process announced a stage, and it was no announcement.
+    fn misannounced(&self, author: &Author, reason: &str) {
+        let _ = (author, reason);
+    }
+
     /// The client went away while the call was held at this side, or before its
     /// reply came ([`Side::After`]).
     fn abandoned(&self, call: &Call, side: Side);

@@ -23,7 +23,7 @@ pub mod postgres;
 pub mod sqs;
 
 pub use call::{
-    Bind, Call, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request, SqsReply,
+    Bind, Call, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request, Sql, SqsReply,
     SqsRequest, Statement, TransactionStatus,
 };
 pub use director::{After, Before, Director, Discard, Side};

@@ -125,6 +125,7 @@ impl Project for ToyProject {
             });
             let complain = |(step, _)| Complaint {
                 step,
+                row: None,
                 message: "the setting is set twice".to_owned(),
                 help: Some("take one away".to_owned()),
             };

@@ -154,8 +154,16 @@ async fn what_is_no_announcement_is_refused_and_its_reason_recorded() {
         );
         drop(client);
         stand.witness.told("disconnected").await;
-        assert_eq!(stand.witness.words(), ["connected", "disconnected"]);
+        assert_eq!(
+            stand.witness.words(),
+            ["connected", "misannounced", "disconnected"]
+        );
         let reasons = stand.witness.reasons();
         assert!(reasons[0].contains(said), "{reasons:?}");
+        assert_eq!(stand.witness.misannounced(), reasons);
+        assert!(
+            !reasons[0].contains(path.trim_start_matches('/')),
+            "{reasons:?}"
+        );
     }
 }

@@ -33,6 +33,7 @@ pub(crate) enum Event {
     Forwarded(CallId, Extent),
     After(CallId, Arc<Reply>, bool),
     Abandoned(CallId, Side),
+    Misannounced(String),
 }
 
 impl Event {
@@ -40,6 +41,7 @@ impl Event {
     pub(crate) fn word(&self) -> String {
         match self {
             Self::Connected(_) => "connected".to_owned(),
+            Self::Misannounced(_) => "misannounced".to_owned(),
             Self::Disconnected(..) => "disconnected".to_owned(),
             Self::Before(_) => "before".to_owned(),
             Self::Forwarded(_, extent) => format!("forwarded {extent:?}"),
@@ -165,6 +167,14 @@ impl Witness {
         self.events().into_iter().filter_map(reply).collect()
     }
 
+    pub(crate) fn misannounced(&self) -> Vec<String> {
+        let reason = |event| match event {
+            Event::Misannounced(reason) => Some(reason),
+            _ => None,
+        };
+        self.events().into_iter().filter_map(reason).collect()
+    }
+
     pub(crate) fn reasons(&self) -> Vec<String> {
         let reason = |event| match event {
             Event::Disconnected(_, reason) => Some(reason),
@@ -211,6 +221,10 @@ impl Director for Witness {
     ) -> BoxFuture<'static, After> {
         self.tell(Event::After(call.id, reply, deliverable));
         Plan::run(self.afters.lock().unwrap().pop_front(), After::Deliver)
+    }
+
+    fn misannounced(&self, _: &Author, reason: &str) {
+        self.tell(Event::Misannounced(reason.to_owned()));
     }
 
     fn abandoned(&self, call: &Call, side: Side) {

@@ -134,7 +134,9 @@ impl Recorder {
             .requests()
             .into_iter()
             .flat_map(|request| request.statements);
-        statements.map(|statement| statement.sql).collect()
+        statements
+            .map(|statement| statement.sql.to_string())
+            .collect()
     }
 
     /// Every reply that came.
@@ -155,7 +157,7 @@ impl Recorder {
     /// All that became durable.
     pub fn durable(&self) -> Vec<String> {
         let durable = self.replies().into_iter().flat_map(|reply| reply.durable);
-        durable.map(|statement| statement.sql).collect()
+        durable.map(|statement| statement.sql.to_string()).collect()
     }
 
     pub async fn disconnected(&self) -> String {

@@ -28,7 +28,7 @@ async fn a_named_statement_and_its_binary_values_are_known_at_every_execution() 
         let [request] = requests.as_slice() else {
             panic!("{requests:?}")
         };
-        assert_eq!(request.statements[0].sql, "SELECT $1 , $2, $3, $4, $5");
+        assert_eq!(&*request.statements[0].sql, "SELECT $1 , $2, $3, $4, $5");
         assert_eq!(
             request.statements[0].binds,
             [
@@ -118,7 +118,7 @@ async fn a_transaction_is_durable_at_its_commit_and_not_before() {
     assert_eq!(requests.last().unwrap().transaction.len(), 1);
     transaction.commit().await.unwrap();
     let commit = stage.recorder.requests().pop().unwrap();
-    assert_eq!(commit.statements[0].sql, "COMMIT");
+    assert_eq!(&*commit.statements[0].sql, "COMMIT");
     assert!(commit.commits);
     let reply = stage.recorder.replies().pop().unwrap();
     assert_eq!(

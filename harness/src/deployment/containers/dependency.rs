@@ -11,17 +11,21 @@ use testcontainers::bollard::query_parameters::{
 use testcontainers::core::Mount;
 use testcontainers::{GenericImage, ImageExt as _};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
 use super::engine::Engine;
 use super::error::EngineError;
 use super::holder::{Holder, Holders};
 use super::image::{self, Image};
 use super::network::Network;
-use super::process::pump_into;
+use super::process::{Copied, pump_into};
 use crate::deployment::output::Logs;
 
 /// Between two tries of a port. One that opens tells nobody.
 const TICK: Duration = Duration::from_millis(10);
+
+/// How long the engine is asked again to freeze a container.
+const FREEZING: Duration = Duration::from_secs(10);
 
 /// What to run and how.
 #[derive(Clone, Debug)]
@@ -51,6 +55,14 @@ pub struct DependencyContainer {
     seat: Mutex<Option<Holder>>,
     address: SocketAddr,
     volumes: Vec<String>,
+    /// Copies its output, of all its starts one after the other.
+    output: tokio::sync::Mutex<Output>,
+}
+
+#[derive(Debug, Default)]
+struct Output {
+    copying: Option<JoinHandle<Copied>>,
+    copied: Copied,
 }
 
 impl DependencyContainer {
@@ -93,7 +105,10 @@ impl DependencyContainer {
             request = request.with_mount(Mount::volume_mount(volume, path));
         }
         let container = engine.launch("start a dependency", &name, request).await?;
-        pump_into(engine, &container, &options.logs);
+        let output = Output {
+            copying: pump_into(engine, &container, &options.logs, Copied::default()),
+            copied: Copied::default(),
+        };
         let address = (seat.address(), options.port).into();
         let started = Self {
             engine: engine.clone(),
@@ -103,6 +118,7 @@ impl DependencyContainer {
             seat: Mutex::new(Some(seat)),
             address,
             volumes: volumes.into_iter().map(|(volume, _)| volume).collect(),
+            output: tokio::sync::Mutex::new(output),
         };
         started.answering(within).await?;
         Ok(started)
@@ -111,6 +127,16 @@ impl DependencyContainer {
     /// Where the harness reaches it: the same address through all its starts.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What it wrote, from its first start on.
+    pub fn logs(&self) -> &Logs {
+        &self.options.logs
+    }
+
+    /// Whether it is the embedded queue in its image.
+    pub fn is_our_queue(&self) -> bool {
+        matches!(self.options.image, Image::Queue(..))
     }
 
     /// Waits until its port accepts connections.
@@ -156,8 +182,20 @@ impl DependencyContainer {
     /// # Errors
     /// When the engine refuses.
     pub async fn pause(&self) -> Result<(), EngineError> {
-        let paused = self.engine.docker().pause_container(&self.container).await;
-        paused.map_err(self.engine.refused("freeze a dependency"))
+        let begun = tokio::time::Instant::now();
+        loop {
+            let paused = self.engine.docker().pause_container(&self.container).await;
+            match paused {
+                // The old freezer of Linux gives up on a busy machine; it is all running then.
+                Err(refusal)
+                    if refusal.to_string().contains("unable to freeze")
+                        && begun.elapsed() < FREEZING =>
+                {
+                    tokio::time::sleep(TICK).await;
+                }
+                paused => return paused.map_err(self.engine.refused("freeze a dependency")),
+            }
+        }
     }
 
     /// Ends [`DependencyContainer::pause`].
@@ -209,7 +247,14 @@ impl DependencyContainer {
             .start_container(&self.container, None::<StartContainerOptions>)
             .await;
         started.map_err(self.engine.refused("start a dependency again"))?;
-        pump_into(&self.engine, &self.container, &self.options.logs);
+        {
+            let mut output = self.output.lock().await;
+            if let Some(copying) = output.copying.take() {
+                output.copied = copying.await.unwrap_or_default();
+            }
+            let (engine, logs) = (&self.engine, &self.options.logs);
+            output.copying = pump_into(engine, &self.container, logs, output.copied);
+        }
         self.answering(within).await
     }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use testcontainers::bollard::{ClientVersion, Docker, errors::Error as Refusal};
 use testcontainers::core::client::docker_client_instance;
@@ -23,6 +24,8 @@ const NEEDED: ClientVersion = ClientVersion {
 };
 /// How long a request may take, in seconds.
 const PATIENCE: u64 = 60;
+/// How long it may take to say what it is.
+const GREETING: Duration = Duration::from_secs(10);
 const SCHEME: &str = "unix://";
 
 /// A container engine of this machine that answers, in the service of one run.
@@ -76,8 +79,13 @@ impl Engine {
     }
 
     /// What it calls itself, with its version.
-    pub async fn version(&self) -> Option<String> {
-        self.docker.version().await.ok()?.version
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn version(&self) -> Result<String, EngineError> {
+        let answer = self.docker.version().await;
+        let answer = answer.map_err(self.refused("say what it is"))?;
+        Ok(answer.version.unwrap_or_default())
     }
 
     pub(super) fn docker(&self) -> &Docker {
@@ -175,19 +183,25 @@ pub(super) async fn open(host: &str) -> Result<Docker, EngineError> {
             host: host.to_owned(),
         });
     };
-    let refused = |refusal: Refusal| EngineError::of(host, "say what it is", &refusal);
+    let absent = |reason: String| EngineError::Absent {
+        host: host.to_owned(),
+        reason,
+    };
+    let refused = |refusal: Refusal| match EngineError::of(host, "say what it is", &refusal) {
+        EngineError::Refused { reason, .. } => {
+            absent(format!("what answers is no container engine: {reason}"))
+        }
+        other => other,
+    };
     if !Path::new(path).exists() {
-        return Err(EngineError::Absent {
-            host: host.to_owned(),
-            reason: "there is no such socket".to_owned(),
-        });
+        return Err(absent("there is no such socket".to_owned()));
     }
     let newest = testcontainers::bollard::API_DEFAULT_VERSION;
-    Docker::connect_with_unix(path, PATIENCE, newest)
-        .map_err(refused)?
-        .negotiate_version()
-        .await
-        .map_err(refused)
+    let docker = Docker::connect_with_unix(path, PATIENCE, newest).map_err(refused)?;
+    match tokio::time::timeout(GREETING, docker.negotiate_version()).await {
+        Ok(agreed) => agreed.map_err(refused),
+        Err(_) => Err(absent(format!("it was silent for {GREETING:?}"))),
+    }
 }
 
 /// Where the engine is: what `DOCKER_HOST` says, else the first usual place that exists.

@@ -102,6 +102,7 @@ impl Holders {
             .with_hostname(format!("{part}-{number}"))
             .with_host_config_modifier(move |host| {
                 host.network_mode = Some(joined.clone());
+                host.ipc_mode = Some("shareable".to_owned());
                 host.publish_all_ports = Some(false);
             });
         let container = engine.launch("hold a network", &name, request).await?;

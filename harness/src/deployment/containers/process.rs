@@ -74,7 +74,7 @@ pub(super) async fn start(
         .launch("start a process", container_name, request)
         .await
         .map_err(refused)?;
-    let pump = pump(engine, &container, stdout, stderr);
+    let pump = pump(engine, &container, stdout, stderr, Copied::default());
     let seen = engine
         .docker()
         .inspect_container(&container, None::<InspectContainerOptions>)
@@ -134,6 +134,7 @@ fn request(
     let image = room.image.as_deref().unwrap_or(Image::Process.name());
     let (repository, tag) = image::split(image);
     let joined = format!("container:{}", holder.id());
+    let ours = room.image.is_none();
     let Room { memory, cpus, .. } = *room;
     let mut request = GenericImage::new(repository, tag)
         .with_entrypoint(&program)
@@ -146,6 +147,14 @@ fn request(
         .with_labels(engine.labels.of("process"))
         .with_host_config_modifier(move |host| {
             host.network_mode = Some(joined.clone());
+            if ours {
+                // As process 1 it would get no signal that it does not handle.
+                host.pid_mode = Some(joined.clone());
+                // A mount less to make, and no filter of system calls to compile: a third of
+                // a start. On the host the program has none either.
+                host.ipc_mode = Some(joined.clone());
+                host.security_opt = Some(vec!["seccomp=unconfined".to_owned()]);
+            }
             host.publish_all_ports = Some(false);
             host.memory = memory.and_then(|bytes| i64::try_from(bytes).ok());
             // No more than that by way of swapping.
@@ -215,6 +224,9 @@ impl Control for Inside {
         let Some(body) = &self.body else {
             return self.by_engine(signal);
         };
+        if procfs::ignores(body.pid, signal) {
+            return Err(Errno::ENOTSUP);
+        }
         // The engine's own stop and continue reach every process, too.
         if group || matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
             for pid in procfs::tree(body.pid) {
@@ -264,7 +276,7 @@ struct Watching {
     shared: Arc<Shared>,
     body: Option<Body>,
     killed: Arc<AtomicBool>,
-    pump: JoinHandle<()>,
+    pump: JoinHandle<Copied>,
 }
 
 impl Watching {
@@ -328,13 +340,29 @@ impl Watching {
     }
 }
 
-/// Copies a container's output into the incarnation's logs until it ends.
+/// How many bytes of a container's output were copied.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Copied {
+    stdout: u64,
+    stderr: u64,
+}
+
+/// What of a piece was not copied yet; `seen` counts it.
+fn fresh<'p>(piece: &'p [u8], copied: u64, seen: &mut u64) -> &'p [u8] {
+    let before = copied.saturating_sub(*seen).min(piece.len() as u64);
+    *seen += piece.len() as u64;
+    &piece[usize::try_from(before).unwrap_or(piece.len())..]
+}
+
+/// Copies a container's output into logs until it ends, but for what was copied: the
+/// engine begins with what the container's earlier starts wrote.
 pub(super) fn pump(
     engine: &Engine,
     id: &str,
     mut stdout: File,
     mut stderr: File,
-) -> JoinHandle<()> {
+    copied: Copied,
+) -> JoinHandle<Copied> {
     let options = LogsOptionsBuilder::new()
         .follow(true)
         .stdout(true)
@@ -343,21 +371,30 @@ pub(super) fn pump(
     let (docker, id) = (engine.docker().clone(), id.to_owned());
     engine.runtime.spawn(async move {
         let mut output = Box::pin(docker.logs(&id, Some(options)));
+        let mut seen = Copied::default();
         while let Some(Ok(piece)) = output.next().await {
             // A log that cannot be written any more loses the rest, not the run.
             let _ = match piece {
-                LogOutput::StdErr { message } => stderr.write_all(&message),
+                LogOutput::StdErr { message } => {
+                    stderr.write_all(fresh(&message, copied.stderr, &mut seen.stderr))
+                }
                 LogOutput::StdOut { message } | LogOutput::Console { message } => {
-                    stdout.write_all(&message)
+                    stdout.write_all(fresh(&message, copied.stdout, &mut seen.stdout))
                 }
                 LogOutput::StdIn { .. } => Ok(()),
             };
         }
+        seen
     })
 }
 
 /// Logs for a container that is no incarnation.
-pub(super) fn pump_into(engine: &Engine, id: &str, logs: &Logs) -> Option<JoinHandle<()>> {
+pub(super) fn pump_into(
+    engine: &Engine,
+    id: &str,
+    logs: &Logs,
+    copied: Copied,
+) -> Option<JoinHandle<Copied>> {
     let (stdout, stderr) = logs.open().ok()?;
-    Some(pump(engine, id, stdout, stderr))
+    Some(pump(engine, id, stdout, stderr, copied))
 }

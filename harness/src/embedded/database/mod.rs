@@ -26,7 +26,8 @@ mod visitors;
 pub use error::DatabaseError;
 pub use installation::{Installation, Origin, Version};
 pub use search::Search;
-pub use server::{Server, ServerOptions};
+pub use server::{Server, ServerOptions, usual_base};
+pub use template::remove_templates;
 pub use visitors::Visitor;
 
 /// Gets a line for the terminal when something happens that takes long.

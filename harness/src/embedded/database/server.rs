@@ -16,7 +16,7 @@ use super::home::Home;
 use super::installation::{Installation, Version};
 use super::search::Search;
 use super::template::{self, PASSWORD_FILE, USER};
-use super::visitors::{self, Visitor};
+use super::visitors::Visitor;
 use super::{Tell, account};
 use crate::deployment::readiness::{Condition, ready};
 use crate::deployment::{
@@ -50,19 +50,23 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// A server on a free port whose data goes with it.
     pub fn new(search: Search, log: impl Into<PathBuf>) -> Self {
-        let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() {
-            memory.to_owned()
-        } else {
-            std::env::temp_dir()
-        };
         Self {
             search,
             port: None,
             data: None,
-            base,
+            base: usual_base(),
             log: log.into(),
         }
+    }
+}
+
+/// Where data that is not kept stands unless somebody says otherwise.
+pub fn usual_base() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
     }
 }
 
@@ -109,10 +113,12 @@ impl Server {
         let installation = blocking(move || search.find(&*tell)).await?;
         let account = account::for_server()?;
         let template = template::template(&installation, &base, account, registry).await?;
+        let copied = template.path.clone();
         let home = match data {
-            Some(data) => Home::kept(data, template, &installation, account).await?,
-            None => Home::throwaway(&base, template, account, registry).await?,
+            Some(data) => Home::kept(data, copied, &installation, account).await?,
+            None => Home::throwaway(&base, copied, account, registry).await?,
         };
+        drop(template);
         let password_file = home.data.join(PASSWORD_FILE);
         let password = fs::read_to_string(&password_file)
             .map_err(DatabaseError::file("read", &password_file))?;
@@ -171,7 +177,7 @@ impl Server {
     /// When the log cannot be read.
     pub fn visitors(&self, database: &str) -> std::io::Result<Vec<Visitor>> {
         let log = fs::read(&self.ground.log)?;
-        Ok(visitors::of(&String::from_utf8_lossy(&log), database))
+        Ok(Visitor::all(&String::from_utf8_lossy(&log), database))
     }
 
     /// What to mask wherever it would be written.

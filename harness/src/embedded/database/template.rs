@@ -1,8 +1,9 @@
 //! The data directory that every server's is copied from: made once per version, since
 //! `initdb` takes longer than all the rest of a start.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -11,16 +12,29 @@ use nix::unistd::Uid;
 use super::copy::{make_private, own};
 use super::error::DatabaseError;
 use super::installation::Installation;
+use super::server::blocking;
 use super::settings;
 use crate::deployment::{Account, Child, Logs, Registry, Start, Variables};
 
 /// Raised whenever what a template holds changes.
 const FORMAT: u32 = 1;
 
+/// What the file is called that is locked for a template, and a copy that is being made.
+const LOCK: &str = "lock";
+const UNFINISHED: &str = "unfinished";
+
 /// The superuser's name.
 pub(super) const USER: &str = "rehearsal";
 /// Its password, in the data directory, which only the server's account can enter.
 pub(super) const PASSWORD_FILE: &str = "rehearsal.password";
+
+/// A template that nobody removes meanwhile.
+pub(super) struct Template {
+    /// Its data directory.
+    pub(super) path: PathBuf,
+    /// Released when it is dropped, or when this process dies.
+    _lock: File,
+}
 
 /// The template for this installation below `base`; made if there is none.
 pub(super) async fn template(
@@ -28,23 +42,24 @@ pub(super) async fn template(
     base: &Path,
     account: Option<Account>,
     registry: &Registry,
-) -> Result<PathBuf, DatabaseError> {
-    let root = root(base, account)?;
-    let template = root.join(name(installation, account));
-    let lock_path = template.with_extension("lock");
-    let lock = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&lock_path);
-    let lock = lock.map_err(DatabaseError::file("open", &lock_path))?;
-    // Released when it is dropped, or when this process dies.
-    let lock = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock)).await;
-    let _lock = lock
-        .unwrap_or_else(|error| Err(error.into()))
-        .map_err(DatabaseError::file("lock", &lock_path))?;
-    if !template.exists() {
-        let unfinished = template.with_extension("unfinished");
+) -> Result<Template, DatabaseError> {
+    loop {
+        let root = root(base, account)?;
+        let path = root.join(name(installation, account));
+        // Readers share the lock; a maker and a remover have it for themselves. Others may
+        // come first whenever it is taken anew.
+        if let Some(lock) = locked(&path, File::lock_shared).await?
+            && path.exists()
+        {
+            return Ok(Template { path, _lock: lock });
+        }
+        let Some(_lock) = locked(&path, File::lock).await? else {
+            continue;
+        };
+        if path.exists() {
+            continue;
+        }
+        let unfinished = path.with_extension(UNFINISHED);
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished).map_err(DatabaseError::file("remove", &unfinished))?;
         }
@@ -54,15 +69,96 @@ pub(super) async fn template(
             let _ = fs::remove_dir_all(&unfinished);
         }
         made?;
-        fs::rename(&unfinished, &template).map_err(DatabaseError::file("make", &template))?;
+        fs::rename(&unfinished, &path).map_err(DatabaseError::file("make", &path))?;
     }
-    Ok(template)
+}
+
+/// Takes the lock of a template; none if somebody removed it while it was waited for.
+async fn locked(
+    template: &Path,
+    take: fn(&File) -> io::Result<()>,
+) -> Result<Option<File>, DatabaseError> {
+    let path = template.with_extension(LOCK);
+    let opened = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path);
+    let file = match opened {
+        Ok(file) => file,
+        // Together with its directory.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(DatabaseError::file("open", &path)(error)),
+    };
+    let file = blocking(move || take(&file).map(|()| file))
+        .await
+        .map_err(DatabaseError::file("lock", &path))?;
+    Ok(is_still(&file, &path).then_some(file))
+}
+
+/// Whether this file still stands there.
+fn is_still(file: &File, path: &Path) -> bool {
+    let number = |metadata: io::Result<fs::Metadata>| metadata.map(|it| it.ino()).ok();
+    let own = number(file.metadata());
+    own.is_some() && own == number(fs::symlink_metadata(path))
+}
+
+/// Removes this user's templates below `base` that nobody makes or copies right now, and
+/// tells which. Blocks.
+///
+/// # Errors
+/// When one cannot be removed.
+pub fn remove_templates(base: &Path) -> Result<Vec<PathBuf>, DatabaseError> {
+    let root = root_path(base);
+    let owned = fs::symlink_metadata(&root).is_ok_and(|metadata| is_own(&metadata));
+    if !owned {
+        return Ok(Vec::new());
+    }
+    let all: Vec<PathBuf> = fs::read_dir(&root)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .map_err(DatabaseError::file("read", &root))?;
+    let mut removed = Vec::new();
+    for lock in &all {
+        if lock.extension().is_none_or(|extension| extension != LOCK) {
+            continue;
+        }
+        let Ok(file) = File::open(lock) else {
+            continue;
+        };
+        if file.try_lock().is_err() || !is_still(&file, lock) {
+            continue;
+        }
+        // What a maker that was killed had begun has the same stem. The lock goes last.
+        let of_template = all
+            .iter()
+            .filter(|path| path.file_stem() == lock.file_stem());
+        for path in of_template.filter(|path| *path != lock) {
+            let gone = if path.is_dir() {
+                fs::remove_dir_all(path)
+            } else {
+                fs::remove_file(path)
+            };
+            gone.map_err(DatabaseError::file("remove", path))?;
+            removed.push(path.clone());
+        }
+        fs::remove_file(lock).map_err(DatabaseError::file("remove", lock))?;
+    }
+    // Refused while something is left in it.
+    let _ = fs::remove_dir(&root);
+    Ok(removed)
+}
+
+fn root_path(base: &Path) -> PathBuf {
+    base.join(format!("rehearse-templates-{}", Uid::effective()))
+}
+
+fn is_own(metadata: &fs::Metadata) -> bool {
+    metadata.uid() == Uid::effective().as_raw() && metadata.is_dir()
 }
 
 /// A directory of this user's own: `base` may be open to all.
 fn root(base: &Path, account: Option<Account>) -> Result<PathBuf, DatabaseError> {
-    let user = Uid::effective();
-    let path = base.join(format!("rehearse-templates-{user}"));
+    let path = root_path(base);
     // The server's account must pass through.
     let mode = if account.is_some() { 0o711 } else { 0o700 };
     let created = fs::DirBuilder::new()
@@ -71,7 +167,7 @@ fn root(base: &Path, account: Option<Account>) -> Result<PathBuf, DatabaseError>
         .create(&path);
     created.map_err(DatabaseError::file("make", &path))?;
     let metadata = fs::symlink_metadata(&path).map_err(DatabaseError::file("read", &path))?;
-    if metadata.uid() == user.as_raw() && metadata.is_dir() {
+    if is_own(&metadata) {
         return Ok(path);
     }
     let reason = "it belongs to another user".to_owned();

@@ -12,8 +12,14 @@ pub struct Visitor {
     pub application: Option<String>,
 }
 
-/// The connections to one database, in the order of the log.
-pub(super) fn of(log: &str, database: &str) -> Vec<Visitor> {
+impl Visitor {
+    /// The connections to one database, in the order of its server's log.
+    pub fn all(log: &str, database: &str) -> Vec<Self> {
+        of(log, database)
+    }
+}
+
+fn of(log: &str, database: &str) -> Vec<Visitor> {
     let mut ports: BTreeMap<&str, u16> = BTreeMap::new();
     let mut visitors = Vec::new();
     for line in log.lines() {

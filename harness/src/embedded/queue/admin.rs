@@ -245,9 +245,12 @@ fn callers(shared: &Shared, parameters: &str) -> Result<Ports, Problem> {
     let queue = parameters
         .strip_prefix("queue=")
         .ok_or_else(|| Problem::bad("say of which queue: callers?queue=NAME"))?;
-    Ok(Ports {
-        ports: shared.callers.of(queue),
-    })
+    let ports = shared.callers.of(queue);
+    let ports = ports.map_err(|message| Problem {
+        status: 500,
+        message,
+    })?;
+    Ok(Ports { ports })
 }
 
 fn snapshot(shared: &Shared) -> Snapshot {

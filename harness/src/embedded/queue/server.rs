@@ -111,15 +111,21 @@ impl QueueServer {
             .await
             .map_err(cannot_listen)?;
         let address = listener.local_addr().map_err(cannot_listen)?;
+        let mut callers = Callers::default();
         let (state, journal, last) = match options.data {
             None => (State::new(terms.clone()), None, Moment::default()),
-            Some(directory) => open(directory, terms.clone())?,
+            Some(directory) => {
+                let opened = open(directory.clone(), terms.clone())?;
+                callers = Callers::kept(&directory)
+                    .map_err(|reason| QueueError::Journal { directory, reason })?;
+                opened
+            }
         };
         let shared = Arc::new(Shared {
             broker: Arc::new(Broker::new(state, journal, last)),
             terms,
             address,
-            callers: Callers::default(),
+            callers,
         });
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(serve(listener, shared, stopped));

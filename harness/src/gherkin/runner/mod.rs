@@ -52,6 +52,16 @@ pub struct RunOptions {
     pub limits: Limits,
 }
 
+impl RunOptions {
+    /// Two scenarios for each core: they wait for round trips and timers more than
+    /// they compute.
+    pub fn default_jobs() -> NonZeroUsize {
+        std::thread::available_parallelism()
+            .unwrap_or(NonZeroUsize::MIN)
+            .saturating_mul(NonZeroUsize::MIN.saturating_add(1))
+    }
+}
+
 const TICK: Duration = Duration::from_millis(100);
 
 /// Runs a plan and tells a listener all that happens.

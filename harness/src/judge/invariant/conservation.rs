@@ -54,3 +54,72 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
     }
     violations
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::story::{MANIFEST, Story};
+
+    /// Where jobs that nobody can weigh come to rest.
+    fn broken(story: &Story) -> Vec<String> {
+        let mut manifest = MANIFEST.clone();
+        manifest.resting = vec!["weighing".into()];
+        let entries = story.entries();
+        let evidence = Evidence {
+            manifest: &manifest,
+            entries: &entries,
+        };
+        let violations = check(evidence, &Ledger::of(evidence));
+        violations
+            .into_iter()
+            .map(|violation| violation.text)
+            .collect()
+    }
+
+    #[test]
+    fn what_rests_where_a_person_sees_it_is_not_lost() {
+        let story = Story::new().accepted("M1").passed("weighing", "M1").quiet();
+        assert!(broken(&story).is_empty());
+        let sent = Story::new()
+            .accepted("M1")
+            .sent("M1", "copy")
+            .delivered("M1", "copy")
+            .passed("weighing", "M1")
+            .deleted("M1", "copy")
+            .quiet();
+        assert!(broken(&sent).is_empty());
+    }
+
+    #[test]
+    fn the_rest_of_one_message_is_no_rest_of_another() {
+        let story = Story::new()
+            .accepted("M1")
+            .accepted("M2")
+            .passed("weighing", "M2")
+            .quiet();
+        assert_eq!(broken(&story), ["M1 was accepted and no queue ever got it"]);
+    }
+
+    #[test]
+    fn a_rest_belongs_to_its_series() {
+        let story = Story::new()
+            .accepted("M1")
+            .passed("weighing", "M1")
+            .passed("tried-again", "M1")
+            .quiet();
+        assert_eq!(broken(&story), ["M1 was accepted and no queue ever got it"]);
+        let again = Story::new()
+            .accepted("M1")
+            .passed("weighing", "M1")
+            .passed("tried-again", "M1")
+            .passed("weighing", "M1")
+            .quiet();
+        assert!(broken(&again).is_empty());
+    }
+
+    #[test]
+    fn where_no_stage_rests_nothing_is_excused() {
+        let story = Story::new().accepted("M1").passed("weighing", "M1").quiet();
+        assert_eq!(story.broken_rules(), [NAME]);
+    }
+}

@@ -6,11 +6,13 @@ mod conservation;
 #[cfg(test)]
 mod consuming;
 mod delete_after_end;
+mod exhausted;
 mod expected_stop;
 mod one_end;
 mod open_attempts;
 mod order;
 mod pause;
+mod received;
 mod write_once;
 
 use super::{Evidence, Ledger, Violation};
@@ -26,6 +28,8 @@ pub const ALL: &[(&str, Rule)] = &[
     (concurrency::NAME, concurrency::check),
     (open_attempts::NAME, open_attempts::check),
     (expected_stop::NAME, expected_stop::check),
+    (exhausted::NAME, exhausted::check),
+    (received::NAME, received::check),
 ];
 
 /// A rule.

@@ -245,6 +245,7 @@ mod writing {
         let story = Story::new()
             .accepted("M1")
             .sent("M1", "first")
+            .delivered("M1", "first")
             .passed("tried", "M1")
             .wrote("M1")
             .passed("put-aside", "M1")
@@ -261,6 +262,7 @@ mod writing {
         let story = Story::new()
             .accepted("M1")
             .sent("M1", "first")
+            .delivered("M1", "first")
             .passed("tried", "M1")
             .wrote("M1")
             .passed("put-aside", "M1")
@@ -281,6 +283,7 @@ mod writing {
                 dependency: "carrier".into(),
                 request: "POST /parcels".to_owned(),
                 write: true,
+                repeated: false,
                 message: None,
                 job: Some(crate::judge::story::job("M1")),
                 status: 202,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use super::super::summary;
@@ -12,7 +13,7 @@ use crate::checkpoint;
 use crate::history::Event;
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
 use crate::stage::{self, Passage};
-use crate::tap::{After, Before, Call, Director, Discard, Extent, Reply, Request, Side};
+use crate::tap::{After, Before, Call, Director, Discard, Extent, HttpReply, Reply, Request, Side};
 
 impl Director for Board {
     fn next_call(&self) -> CallId {
@@ -62,7 +63,14 @@ impl Director for Board {
             }
             let passages = match &call.request {
                 Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
-                    board.checkpoint(&call, request)
+                    match board.checkpoint(&call, request) {
+                        Ok(passages) => passages,
+                        Err(reason) => {
+                            board.doubt_announcement(&reason);
+                            board.inject(&call, Side::Before, "answered 404", None);
+                            return Before::Answer(no_such_stage(&reason));
+                        }
+                    }
                 }
                 _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
             };
@@ -146,12 +154,28 @@ impl Director for Board {
         })
     }
 
+    fn misannounced(&self, author: &Author, reason: &str) {
+        let who = author.incarnation().map_or_else(
+            || "something".to_owned(),
+            |incarnation| format!("the {}", incarnation.role),
+        );
+        self.doubt_announcement(&format!("{who} announced no stage: {reason}"));
+    }
+
     fn abandoned(&self, call: &Call, side: Side) {
         self.0.history.append(Event::Abandoned {
             call: call.id,
             side,
         });
     }
+}
+
+fn no_such_stage(reason: &str) -> Reply {
+    Reply::Http(HttpReply {
+        status: 404,
+        headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
+        body: Bytes::from(format!("{reason}\n")),
+    })
 }
 
 impl Board {

@@ -15,6 +15,11 @@ impl Board {
             .insert(incarnation.clone(), Life::Running);
     }
 
+    /// Whether an incarnation was registered and did not end since.
+    pub(in crate::rehearsal) fn is_registered(&self, incarnation: &Incarnation) -> bool {
+        self.state().living.contains_key(incarnation)
+    }
+
     /// It could not be started after all.
     pub(in crate::rehearsal) fn unregister(&self, incarnation: &Incarnation) {
         self.state().living.remove(incarnation);

@@ -3,6 +3,7 @@
 use super::Board;
 use crate::history::Event;
 use crate::ids::{Author, CallId, DependencyName, MessageName, RoleName};
+use crate::stub::Performed;
 
 impl Board {
     pub(in crate::rehearsal) fn declare(
@@ -95,9 +96,8 @@ impl Board {
         &self,
         dependency: &DependencyName,
         request: String,
-        write: bool,
         job: Option<String>,
-        status: u16,
+        performed: &Performed,
     ) {
         let message = job
             .as_ref()
@@ -106,10 +106,11 @@ impl Board {
         self.0.history.append(Event::Performed {
             dependency,
             request,
-            write,
+            write: performed.write,
+            repeated: performed.repeated,
             message,
             job,
-            status,
+            status: performed.status,
         });
     }
 

@@ -52,14 +52,20 @@ impl Board {
         triggered
     }
 
-    pub(super) fn checkpoint(&self, call: &Call, request: &HttpRequest) -> Vec<Passage> {
+    /// The passages that an announcement means, or why it means none.
+    pub(super) fn checkpoint(
+        &self,
+        call: &Call,
+        request: &HttpRequest,
+    ) -> Result<Vec<Passage>, String> {
         let announcement = Announcement::read(request);
         let Some(incarnation) = call.author.incarnation() else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let Some(stage) = stage::announced(&self.0.manifest, incarnation, &announcement.stage)
-        else {
-            return Vec::new();
+        let manifest = &self.0.manifest;
+        let Some(stage) = stage::announced(manifest, incarnation, &announcement.stage) else {
+            let role = &incarnation.role;
+            return Err(stage::unannounced(manifest, role, &announcement.stage));
         };
         let ids = announcement
             .job
@@ -70,10 +76,18 @@ impl Board {
             ids,
             ..Subject::default()
         }];
-        vec![Passage {
+        Ok(vec![Passage {
             stage: stage.clone(),
             subjects,
-        }]
+        }])
+    }
+
+    /// Something was to be an announcement and is none. Said once, however often.
+    pub(super) fn doubt_announcement(&self, reason: &str) {
+        if self.state().misannounced.insert(reason.to_owned()) {
+            let reason = reason.to_owned();
+            self.0.history.append(Event::Doubt { reason });
+        }
     }
 
     /// Records the passages of a call, one for each message.

@@ -46,10 +46,7 @@ pub(crate) fn of_scenario(
         }
         lines.extend(evidence.help.iter().map(|help| format!("help: {help}")));
     }
-    let figures = figures(outcome);
-    if !figures.is_empty() {
-        lines.push(format!("totals:  {figures}"));
-    }
+    lines.extend(totals(outcome));
     lines.extend(
         outcome
             .history
@@ -60,25 +57,31 @@ pub(crate) fn of_scenario(
     lines.join("\n    ")
 }
 
-/// The key figures in one line.
-pub(super) fn figures(outcome: &ScenarioOutcome) -> String {
+/// The key figures in one line, if there are any.
+pub(super) fn totals(outcome: &ScenarioOutcome) -> Option<String> {
     let figures = outcome
         .figures
         .iter()
         .map(|figure| format!("{} {}", figure.name, figure.value));
-    figures.collect::<Vec<_>>().join(" · ")
+    let figures = figures.collect::<Vec<_>>().join(" · ");
+    (!figures.is_empty()).then(|| format!("totals:  {figures}"))
 }
 
 /// How a run ended.
-pub(super) fn of_run(result: &RunResult, paint: Paint, width: Option<usize>) -> String {
+pub(super) fn of_run(result: &RunResult, paint: Paint) -> String {
     let mut lines = vec![String::new()];
     for evidence in &result.evidence {
         let verdict = paint.verdict(evidence.verdict, &evidence.verdict.to_string());
         lines.push(format!("{verdict} {}", evidence.message));
         lines.extend(evidence.help.iter().map(|help| format!("    help: {help}")));
     }
-    lines.push(table::scenarios(result, width));
-    lines.push(String::new());
+    // One that is alone stands right above.
+    if result.scenarios.len() > 1 {
+        let ends = table::not_passed(result);
+        if !ends.is_empty() {
+            lines.extend([ends, String::new()]);
+        }
+    }
     let all = [
         Exit::Passed,
         Exit::Failed,

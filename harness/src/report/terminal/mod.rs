@@ -1,4 +1,4 @@
-//! A run on the terminal: what is happening now, how each scenario ended, the totals.
+//! A run on the terminal: what is happening now, how each scenario ended, how many.
 
 pub(crate) mod ending;
 mod live;
@@ -14,7 +14,7 @@ use self::live::Live;
 use self::paint::Paint;
 use super::repeat::Repeat;
 use super::{Report, ReportError};
-use crate::gherkin::{RunEvent, ScenarioId, ScenarioInfo};
+use crate::gherkin::{Exit, RunEvent, ScenarioId, ScenarioInfo};
 
 /// What the terminal can do and the user wants.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct TerminalOptions {
     pub live: bool,
     /// How wide it is, if known.
     pub width: Option<usize>,
+    /// Whether the totals of scenarios that passed are shown, too.
+    pub verbose: bool,
     /// How a scenario is repeated.
     pub repeat: Repeat,
 }
@@ -140,12 +142,12 @@ impl<W: Write + Send> Terminal<W> {
                 }
                 self.live.ended(outcome.verdict);
                 let info = Arc::clone(&self.scenarios[scenario.0]);
-                self.say(&ending::of_scenario(
-                    &info,
-                    outcome,
-                    self.paint,
-                    &self.options.repeat,
-                ))
+                let mut text =
+                    ending::of_scenario(&info, outcome, self.paint, &self.options.repeat);
+                if self.options.verbose && outcome.verdict == Exit::Passed {
+                    text.extend(ending::totals(outcome).map(|line| format!("\n    {line}")));
+                }
+                self.say(&text)
             }
             RunEvent::Interrupted => {
                 let text =
@@ -154,7 +156,7 @@ impl<W: Write + Send> Terminal<W> {
             }
             RunEvent::RunEnded { result } => {
                 self.live.end(&mut self.to)?;
-                let text = ending::of_run(result, self.paint, self.options.width);
+                let text = ending::of_run(result, self.paint);
                 writeln!(self.to, "{text}")?;
                 self.to.flush()
             }

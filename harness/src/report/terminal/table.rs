@@ -1,9 +1,9 @@
 //! Tables of figures.
 
+use comfy_table::Table;
 use comfy_table::presets::{NOTHING, UTF8_FULL_CONDENSED};
-use comfy_table::{ContentArrangement, Table};
 
-use crate::gherkin::{Row, RunResult};
+use crate::gherkin::{Exit, Row, RunResult};
 
 /// Expected and seen, side by side. What differs is marked.
 pub(crate) fn comparison(rows: &[Row]) -> String {
@@ -17,25 +17,17 @@ pub(crate) fn comparison(rows: &[Row]) -> String {
     table.to_string()
 }
 
-/// Each scenario of a run with its figures.
-pub(super) fn scenarios(result: &RunResult, width: Option<usize>) -> String {
+/// The scenarios of a run that did not pass, and where each stands.
+pub(super) fn not_passed(result: &RunResult) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
-    if let Some(width) = width.and_then(|width| u16::try_from(width).ok()) {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(width);
-    }
     for (scenario, outcome) in &result.scenarios {
-        let figures = super::ending::figures(outcome);
-        let (state, took) = if outcome.ran {
-            (
-                outcome.verdict.to_string(),
-                super::ending::seconds(outcome.took),
-            )
-        } else {
-            ("not run".to_owned(), String::new())
+        let state = match outcome.verdict {
+            _ if !outcome.ran => "not run".to_owned(),
+            Exit::Passed => continue,
+            verdict => verdict.to_string(),
         };
-        table.add_row([state, scenario.name.clone(), figures, took]);
+        table.add_row([state, scenario.name.clone(), scenario.selector()]);
     }
     table.trim_fmt()
 }

@@ -75,12 +75,13 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             }),
         Step::then("{messages} has/have not passed {stage} yet")
             .also(StepKind::When)
-            .doc("Looks at once, while things go on: none of these messages has passed the stage so far.")
+            .doc("Looks at once, while things go on: none of these messages has passed the stage so far. One that was not submitted before leaves the scenario unproven.")
             .example("Then M1 has not passed deleted yet")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let stage = arguments.stage(1);
+                    scene.check_known(arguments.messages(0)).await?;
                     for message in arguments.messages(0) {
                         if scene.running().await?.passages(message, &stage) > 0 {
                             return Err(StepError::failed(format!("{message} has passed {stage}")));

@@ -1,12 +1,15 @@
 //! How the client behaves: it gives up, tries again, asks several times at once, or
 //! means something else under the same key.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::fault::check_code;
+use super::objections;
 use crate::fault::{Effect, Fault, Point};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
-use crate::ids::MessageName;
+use crate::history::{Entry, Event};
+use crate::ids::{Author, CallId, MessageName};
 use crate::manifest::DependencyProtocol;
 use crate::rehearsal::{ClientAnswer, Posting, Submission};
 use crate::suite::Scene;
@@ -69,6 +72,7 @@ fn fault(
     .doc(doc)
     .example(example)
     .group(GROUP)
+    .checked(move |arguments, _| objections(make(arguments)))
     .run(move |scene: &mut Scene, arguments, _, _| {
         Box::pin(async move {
             scene.arm(Fault {
@@ -239,20 +243,54 @@ fn answers() -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("no answer was a server error")
-            .doc("Every submission of the client's last step was answered, and none with a status code of 500 or above.")
+            .doc("The system answered no request of the client with a status code of 500 or above, be it a submission or a question, in the whole scenario so far; and each submission of the client's last step was answered. If the client asked nothing, the scenario is unproven.")
             .example("Then no answer was a server error")
             .group(GROUP)
             .run(|scene: &mut Scene, _, _, _| {
                 Box::pin(async move {
-                    for answer in scene.client_answers()? {
+                    for answer in scene.client_answers().unwrap_or_default() {
                         if answer.status.is_none_or(|status| status >= 500) {
                             return Err(StepError::failed(format!("an answer was {}", answer.said)));
                         }
                     }
-                    Ok(())
+                    match scene.running().await?.history().read(server_errors) {
+                        None => Err(StepError::unproven("the client asked nothing, so no answer was a server error")),
+                        Some(errors) if errors.is_empty() => Ok(()),
+                        Some(errors) => Err(StepError::failed(format!(
+                            "the client was answered {}",
+                            errors.join(", ")
+                        ))),
+                    }
                 })
             }),
     ]
+}
+
+/// The client's requests that the system answered with a server error; none: there was no
+/// request.
+fn server_errors(entries: &[Entry]) -> Option<Vec<String>> {
+    let mut asked: BTreeMap<CallId, &str> = BTreeMap::new();
+    let mut errors = Vec::new();
+    for entry in entries {
+        match &entry.event {
+            Event::Called {
+                call,
+                author: Author::Client,
+                summary,
+                ..
+            } => {
+                asked.insert(*call, summary);
+            }
+            Event::Replied { call, summary, .. } => {
+                let status = summary.parse::<u16>().ok();
+                if let (Some(request), Some(500..)) = (asked.get(call), status) {
+                    errors.push(format!("{summary} to {request} (history: {})", entry.seq));
+                }
+            }
+            _ => {}
+        }
+    }
+    (!asked.is_empty()).then_some(errors)
 }
 
 async fn submit(scene: &mut Scene, message: &MessageName) -> Result<ClientAnswer, StepError> {
@@ -281,4 +319,47 @@ async fn post(scene: &mut Scene, posting: Posting) -> Result<(), StepError> {
     let answer = rehearsal.post(&posting).await.map_err(StepError::broken)?;
     scene.keep_answers(vec![answer]);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Attribution, Blob};
+    use crate::ids::ConnectionId;
+    use crate::judge::story::{Story, packer};
+
+    fn asked(story: Story, call: u64, author: Author, request: &str, answer: &str) -> Story {
+        story
+            .then(Event::Called {
+                call: CallId(call),
+                connection: ConnectionId(1),
+                author,
+                dependency: "shop".into(),
+                summary: request.to_owned(),
+                messages: Vec::new(),
+                attribution: Attribution::None,
+                content: Blob::of(b""),
+            })
+            .then(Event::Replied {
+                call: CallId(call),
+                summary: answer.to_owned(),
+                deliverable: true,
+                ok: false,
+                content: Blob::of(b""),
+            })
+    }
+
+    #[test]
+    fn every_answer_to_the_client_is_looked_at_and_no_other() {
+        let story = Story::new();
+        assert_eq!(server_errors(&story.entries()), None);
+        let story = asked(story, 1, Author::Process(packer(1)), "POST /parcels", "503");
+        assert_eq!(server_errors(&story.entries()), None);
+        let story = asked(story, 2, Author::Client, "POST /orders", "422");
+        assert_eq!(server_errors(&story.entries()), Some(Vec::new()));
+        let story = asked(story, 3, Author::Client, "GET /orders/7", "500");
+        let story = asked(story, 4, Author::Client, "POST /orders", "202");
+        let errors = server_errors(&story.entries()).unwrap();
+        assert_eq!(errors, ["500 to GET /orders/7 (history: 7)"]);
+    }
 }

@@ -1,12 +1,15 @@
 //! Faults at stages: signals to the process, and interference with the very call that
 //! the stage is bound to.
 
+use std::sync::Arc;
+
 use nix::sys::signal::Signal;
 
+use super::objections;
 use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
 use crate::ids::{DependencyName, RoleName, StageName};
-use crate::manifest::{Binding, DependencyProtocol, Manifest};
+use crate::manifest::{Binding, DependencyProtocol, Manifest, nearest};
 use crate::suite::Scene;
 
 const GROUP: &str = "faults";
@@ -14,7 +17,14 @@ const GROUP: &str = "faults";
 /// What stands after the effect in every phrase about a stage.
 const WHERE: &str = "at {stage} of {whose} {times}";
 
-pub(super) fn pack() -> Vec<Step<Scene>> {
+pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
+    let (for_holds, for_ends, for_kills) = (
+        Arc::clone(manifest),
+        Arc::clone(manifest),
+        Arc::clone(manifest),
+    );
+    let phrase =
+        |effect, example, doc, own, make| phrase(manifest, effect, example, doc, own, make);
     let mut pack = vec![
         phrase(
             "is killed",
@@ -86,17 +96,12 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .doc("A barrier: the process waits at the stage until another message (or the same, by another process) got that far.")
             .example("Given the worker-1 is held at processing of M1 until M2 has passed committed")
             .group(GROUP)
+            .checked(move |arguments, _| objections(held(&for_holds, arguments)))
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let until = Until {
-                        message: arguments.message(3),
-                        stage: arguments.stage(4),
-                        ever: false,
-                    };
-                    scene.check_declared(std::slice::from_ref(&until.message))?;
-                    let held = Effect::Hold(Some(until));
-                    let point = point(scene, &arguments, 1)?;
-                    arm(scene, held, point, Whose::These(vec![arguments.message(2)]), Times::First(1))
+                    scene.check_declared(arguments.messages(3))?;
+                    let fault = held(scene.manifest(), &arguments)?;
+                    scene.arm(fault)
                 })
             }),
         Step::given("the visibility of {whose} ends at {stage} {times}")
@@ -104,23 +109,30 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .doc("The queue hands the message out again although its receiver has it in hand, as standard queues may.")
             .example("Given the visibility of M1 ends at processing once")
             .group(GROUP)
+            .checked(move |arguments, _| objections(reappears(&for_ends, arguments)))
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let point = Point::stage(arguments.stage(1));
-                    arm(scene, Effect::Reappear, point, arguments.whose(0), arguments.times(2))
+                    let fault = reappears(scene.manifest(), &arguments)?;
+                    scene.arm(fault)
                 })
             }),
         Step::given("the {process} is killed at {int} of its first {int} stages")
             .doc("SIGKILL hits the process at so many passages of any of its stages, chosen by the scenario's seed.")
             .example("Given the publisher is killed at 10 of its first 100 stages")
             .group(GROUP)
+            .checked(move |arguments, _| objections(check_passes(&for_kills, &arguments.process(0).role)))
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (count, among) = (arguments.count(1)?, arguments.count(2)?);
                     let numbers = scene.choose(count, among)?;
                     let role = arguments.process(0).role;
-                    let killed = Effect::Signal(Signal::SIGKILL);
-                    arm(scene, killed, Point::AnyStage { role }, Whose::Any, Times::Among(numbers))
+                    check_passes(scene.manifest(), &role)?;
+                    scene.arm(Fault {
+                        effect: Effect::Signal(Signal::SIGKILL),
+                        point: Point::AnyStage { role },
+                        whose: Whose::Any,
+                        times: Times::Among(numbers),
+                    })
                 })
             }),
         Step::when("the held {process} goes on")
@@ -149,38 +161,75 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
 
 /// A phrase about a process at a stage; `own` is how many values its effect takes.
 fn phrase(
+    manifest: &Arc<Manifest>,
     effect: &str,
     example: &str,
     doc: &str,
     own: usize,
     make: fn(&Arguments) -> Result<Effect, StepError>,
 ) -> Step<Scene> {
+    let manifest = Arc::clone(manifest);
+    let fault = move |manifest: &Manifest, arguments: &Arguments| {
+        let effect = make(arguments)?;
+        let point = point(manifest, arguments, 1 + own)?;
+        let (whose, times) = (arguments.whose(2 + own), arguments.times(3 + own));
+        suitable(manifest, effect, point, whose, times)
+    };
     Step::given(format!("the {{process}} {effect} {WHERE}"))
         .also(StepKind::When)
         .doc(doc)
         .example(example)
         .group(GROUP)
+        .checked(move |arguments, _| objections(fault(&manifest, arguments)))
         .run(move |scene: &mut Scene, arguments, _, _| {
             Box::pin(async move {
-                let effect = make(&arguments)?;
-                let point = point(scene, &arguments, 1 + own)?;
-                let (whose, times) = (arguments.whose(2 + own), arguments.times(3 + own));
-                arm(scene, effect, point, whose, times)
+                let fault = fault(scene.manifest(), &arguments)?;
+                scene.arm(fault)
             })
         })
 }
 
+fn held(manifest: &Manifest, arguments: &Arguments) -> Result<Fault, StepError> {
+    let effect = Effect::Hold(Some(Until {
+        message: arguments.message(3),
+        stage: arguments.stage(4),
+        ever: false,
+    }));
+    let point = point(manifest, arguments, 1)?;
+    let whose = Whose::These(vec![arguments.message(2)]);
+    suitable(manifest, effect, point, whose, Times::First(1))
+}
+
+fn reappears(manifest: &Manifest, arguments: &Arguments) -> Result<Fault, StepError> {
+    let point = Point::stage(arguments.stage(1));
+    let (whose, times) = (arguments.whose(0), arguments.times(2));
+    suitable(manifest, Effect::Reappear, point, whose, times)
+}
+
 /// The stage at this position, passed by the process that the phrase begins with.
-fn point(scene: &Scene, arguments: &Arguments, position: usize) -> Result<Point, StepError> {
+fn point(manifest: &Manifest, arguments: &Arguments, position: usize) -> Result<Point, StepError> {
     let (process, stage) = (arguments.process(0), arguments.stage(position));
-    let owners = &scene.manifest().stages[&stage].roles;
+    let owners = &manifest.stages[&stage].roles;
     if !owners.contains(&process.role) {
         let owners: Vec<&str> = owners.iter().map(RoleName::as_str).collect();
+        let own = manifest
+            .stages
+            .iter()
+            .filter(|(_, stage)| stage.roles.contains(&process.role))
+            .map(|(name, _)| name.as_str());
+        let help = match nearest(stage.as_str(), own) {
+            Some(nearest) => format!(
+                "did you mean `{nearest}`, or the {}?",
+                owners.join(" or the ")
+            ),
+            None => format!("did you mean the {}?", owners.join(" or the ")),
+        };
         return Err(StepError::invalid(format!(
             "`{stage}` is a stage of the {}, not of the {}",
             owners.join(" and the "),
             process.role
-        )));
+        ))
+        .with_help(help));
     }
     Ok(Point::Stage {
         stage,
@@ -188,17 +237,29 @@ fn point(scene: &Scene, arguments: &Arguments, position: usize) -> Result<Point,
     })
 }
 
-fn arm(
-    scene: &mut Scene,
+fn check_passes(manifest: &Manifest, role: &RoleName) -> Result<(), StepError> {
+    let passes = manifest
+        .stages
+        .values()
+        .any(|stage| stage.roles.contains(role));
+    if passes {
+        return Ok(());
+    }
+    Err(StepError::invalid(format!("the {role} passes no stage")))
+}
+
+/// A fault that suits the call that its stage is bound to.
+fn suitable(
+    manifest: &Manifest,
     effect: Effect,
     point: Point,
     whose: Whose,
     times: Times,
-) -> Result<(), StepError> {
+) -> Result<Fault, StepError> {
     if let Point::Stage { stage, .. } = &point {
-        check_effect(scene.manifest(), stage, &effect)?;
+        check_effect(manifest, stage, &effect)?;
     }
-    scene.arm(Fault {
+    Ok(Fault {
         effect,
         point,
         whose,

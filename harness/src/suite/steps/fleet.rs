@@ -142,7 +142,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("at most {int} % of the last {int} messages that ended are {end}")
-            .doc("The share of one end among the latest ends, as witnessed.")
+            .doc("The share of one end among the latest ends, as witnessed. If no message ended, the scenario is unproven.")
             .example("Then at most 20 % of the last 50 messages that ended are quarantined")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
@@ -160,6 +160,9 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                         .rev()
                         .take(usize::try_from(window).unwrap_or(usize::MAX))
                         .collect();
+                    if latest.is_empty() {
+                        return Err(StepError::unproven("no message ended, so this is no share of anything"));
+                    }
                     let of_it = latest.iter().filter(|(_, ended)| ended == end).count();
                     if of_it as u64 * 100 <= percent.unsigned_abs() * latest.len() as u64 {
                         return Ok(());

@@ -1,15 +1,20 @@
 //! What stands in the history: who did what after what.
 
+use std::sync::Arc;
+
 use crate::gherkin::{Row, Step, StepError};
 use crate::history::{Entry, Event};
 use crate::ids::{Incarnation, MessageName, RoleName, StageName};
+use crate::manifest::{Manifest, nearest};
 use crate::suite::Scene;
 
+use super::objections;
 use super::process::differ;
 
 const GROUP: &str = "order of events";
 
-pub(super) fn pack() -> Vec<Step<Scene>> {
+pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
+    let for_captures = Arc::clone(manifest);
     vec![
         Step::then("{messages} passed {stage} {int} time(s)")
             .doc("Counts passages of a stage, for each of these messages.")
@@ -21,7 +26,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("{messages} never passed {stage}")
-            .doc("None of these messages ever passed the stage.")
+            .doc("None of these messages ever passed the stage. One that was never submitted leaves the scenario unproven.")
             .example("Then M2 never passed outside-sent")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
@@ -48,33 +53,36 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("{messages} did not pass {stage} after {stage}")
-            .doc("Once one of these messages had passed the second stage, it did not pass the first any more.")
+            .doc("Once one of these messages had passed the second stage, it did not pass the first any more. One that never passed the second stage leaves the scenario unproven: nothing came after nothing.")
             .example("Then M1 did not pass accepted after marked")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    scene.check_declared(arguments.messages(0))?;
+                    scene.check_known(arguments.messages(0)).await?;
                     scene.snapshot().await?;
                     let (later, earlier) = (arguments.stage(1), arguments.stage(2));
                     for message in arguments.messages(0) {
-                        let found = scene.running().await?.history().read(|entries| {
-                            let mut passed = entries
-                                .iter()
-                                .skip_while(|entry| !passes(entry, message, &earlier))
-                                .skip(1);
-                            passed.find(|entry| passes(entry, message, &later)).map(|entry| entry.seq)
-                        });
-                        if let Some(seq) = found {
-                            return Err(StepError::failed(format!(
-                                "{message} passed {later} after {earlier} (history: {seq})"
-                            )));
+                        let history = scene.running().await?.history();
+                        let after = history.read(|entries| passed_after(entries, message, &later, &earlier));
+                        match after {
+                            After::Nothing => {}
+                            After::Passed(seq) => {
+                                return Err(StepError::failed(format!(
+                                    "{message} passed {later} after {earlier} (history: {seq})"
+                                )));
+                            }
+                            After::Never => {
+                                return Err(StepError::unproven(format!(
+                                    "{message} never passed {earlier}, so that it did not pass {later} after it proves nothing"
+                                )));
+                            }
                         }
                     }
                     Ok(())
                 })
             }),
         Step::then("the {process} received nothing after it got {signal}")
-            .doc("No receive of the process began after the signal, in any of its incarnations that got it.")
+            .doc("No receive of the process began after the signal, in any of its incarnations that got it. If none got it, the scenario is unproven.")
             .example("Then the worker received nothing after it got SIGTERM")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
@@ -87,7 +95,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                         .history()
                         .read(|entries| received_after(entries, &role, wanted.as_str()));
                     if signalled == 0 {
-                        return Err(StepError::failed(format!("no {role} got {wanted}")));
+                        return Err(StepError::unproven(format!("no {role} got {wanted}, so nothing was received after it")));
                     }
                     match late {
                         None => Ok(()),
@@ -98,14 +106,17 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("no receipt was touched after it was deleted or released")
-            .doc("Nobody changed the visibility of a delivery, or deleted it, once it was deleted or given back.")
+            .doc("Nobody changed the visibility of a delivery, or deleted it, once it was deleted or given back. If none ever was, the scenario is unproven.")
             .example("Then no receipt was touched after it was deleted or released")
             .group(GROUP)
             .run(|scene: &mut Scene, _, _, _| {
                 Box::pin(async move {
                     scene.snapshot().await?;
-                    let touched = scene.running().await?.history().read(touched_after_end);
+                    let (ends, touched) = scene.running().await?.history().read(touched_after_end);
                     match touched {
+                        None if ends == 0 => Err(StepError::unproven(
+                            "no receipt was ever deleted or released, so none was touched after it",
+                        )),
                         None => Ok(()),
                         Some((ended, again)) => Err(StepError::failed(format!(
                             "a receipt whose end stands at {ended} was touched again (history: {again})"
@@ -138,7 +149,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    scene.check_declared(arguments.messages(0))?;
+                    check(scene, arguments.messages(0), arguments.int(1)).await?;
                     scene.snapshot().await?;
                     for wanted in arguments.messages(0) {
                         let seen = count(scene, |event| {
@@ -153,6 +164,9 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .doc("A value that the manifest captures at the stage is the message's job id.")
             .example("Then outside-sent of M1 carried its job id as key")
             .group(GROUP)
+            .checked(move |arguments, _| {
+                objections(check_captured(&for_captures, &arguments.stage(0), arguments.text(2)))
+            })
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (stage, message, name) =
@@ -256,9 +270,62 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
     ]
 }
 
+fn check_captured(manifest: &Manifest, stage: &StageName, name: &str) -> Result<(), StepError> {
+    let Some(capture) = manifest.stages.get(stage).map(|stage| &stage.capture) else {
+        return Ok(());
+    };
+    if capture.contains_key(name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = capture.keys().map(String::as_str).collect();
+    let help = match nearest(name, known.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None if known.is_empty() => format!("add `capture` to stage `{stage}` in the manifest"),
+        None => format!("it captures {}", known.join(", ")),
+    };
+    Err(StepError::invalid(format!("`{stage}` captures no `{name}`")).with_help(help))
+}
+
+/// What a message did once it had passed a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// It never passed the stage.
+    Never,
+    /// It passed the other one no more.
+    Nothing,
+    /// It passed the other one here.
+    Passed(u64),
+}
+
+fn passed_after(
+    entries: &[Entry],
+    message: &MessageName,
+    later: &StageName,
+    earlier: &StageName,
+) -> After {
+    let mut rest = entries.iter();
+    if !rest.any(|entry| passes(entry, message, earlier)) {
+        return After::Never;
+    }
+    rest.find(|entry| passes(entry, message, later))
+        .map_or(After::Nothing, |entry| After::Passed(entry.seq))
+}
+
 fn passes(entry: &Entry, wanted: &MessageName, of: &StageName) -> bool {
     matches!(&entry.event, Event::Stage { stage, message: Some(message), .. }
         if stage == of && message == wanted)
+}
+
+/// What is to be nothing proves something only of messages that came in.
+pub(super) async fn check(
+    scene: &mut Scene,
+    messages: &[MessageName],
+    expected: i64,
+) -> Result<(), StepError> {
+    if expected == 0 {
+        return scene.check_known(messages).await;
+    }
+    scene.check_declared(messages)
 }
 
 async fn passages(
@@ -267,7 +334,7 @@ async fn passages(
     stage: &StageName,
     expected: i64,
 ) -> Result<(), StepError> {
-    scene.check_declared(messages)?;
+    check(scene, messages, expected).await?;
     scene.snapshot().await?;
     for message in messages {
         let seen = scene.running().await?.passages(message, stage);
@@ -311,7 +378,9 @@ fn received_after(entries: &[Entry], role: &RoleName, wanted: &str) -> (usize, O
     (signalled.len(), None)
 }
 
-fn touched_after_end(entries: &[Entry]) -> Option<(u64, u64)> {
+/// How many receipts were deleted or released, and the first that was touched again: where
+/// it ended, and where it was touched.
+fn touched_after_end(entries: &[Entry]) -> (usize, Option<(u64, u64)>) {
     let mut ended: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     for entry in entries {
         let (receipt, ends) = match &entry.event {
@@ -322,11 +391,82 @@ fn touched_after_end(entries: &[Entry]) -> Option<(u64, u64)> {
             _ => continue,
         };
         if let Some(at) = ended.get(receipt.as_str()) {
-            return Some((*at, entry.seq));
+            return (ended.len(), Some((*at, entry.seq)));
         }
         if ends {
             ended.insert(receipt, entry.seq);
         }
     }
-    None
+    (ended.len(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::CallId;
+    use crate::judge::story::{Story, packer};
+
+    #[test]
+    fn what_comes_after_nothing_is_told_from_nothing_that_comes_after() {
+        let after = |story: &Story| {
+            passed_after(
+                &story.entries(),
+                &"M1".into(),
+                &"tried".into(),
+                &"shipped".into(),
+            )
+        };
+        let story = Story::new().passed("tried", "M1").passed("shipped", "M2");
+        assert_eq!(after(&story), After::Never);
+        let story = story.passed("shipped", "M1").passed("tried", "M2");
+        assert_eq!(after(&story), After::Nothing);
+        let story = story.passed("tried", "M1");
+        assert_eq!(after(&story), After::Passed(story.entries().len() as u64));
+    }
+
+    #[test]
+    fn receipts_are_counted_before_they_are_found_untouched() {
+        let released = |receipt: &str| Event::VisibilityChanged {
+            call: CallId(1),
+            receipt: receipt.to_owned(),
+            message: None,
+            seconds: 0,
+        };
+        assert_eq!(touched_after_end(&Story::new().entries()), (0, None));
+        let story = Story::new().then(released("one"));
+        assert_eq!(touched_after_end(&story.entries()), (1, None));
+        let story = story.then(released("one"));
+        assert_eq!(touched_after_end(&story.entries()), (1, Some((2, 3))));
+    }
+
+    #[test]
+    fn only_who_got_the_signal_may_receive_no_more() {
+        let asked = Story::new().called(&packer(1), "ReceiveMessage orders");
+        let role = RoleName::from("packer");
+        assert_eq!(
+            received_after(&asked.entries(), &role, "SIGTERM"),
+            (0, None)
+        );
+        let signalled = asked.then(Event::Signalled {
+            incarnation: packer(1),
+            signal: "SIGTERM".to_owned(),
+            fault: None,
+        });
+        assert_eq!(
+            received_after(&signalled.entries(), &role, "SIGTERM"),
+            (1, None)
+        );
+        let other = signalled
+            .clone()
+            .called(&packer(2), "ReceiveMessage orders");
+        assert_eq!(
+            received_after(&other.entries(), &role, "SIGTERM"),
+            (1, None)
+        );
+        let late = signalled.called(&packer(1), "ReceiveMessage orders");
+        assert_eq!(
+            received_after(&late.entries(), &role, "SIGTERM"),
+            (1, Some(4))
+        );
+    }
 }

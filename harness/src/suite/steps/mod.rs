@@ -17,8 +17,11 @@ mod process;
 mod setting;
 mod total;
 
+use std::sync::Arc;
+
 use super::Scene;
-use crate::gherkin::Step;
+use crate::gherkin::{Objection, Step, StepError};
+use crate::manifest::Manifest;
 use crate::rehearsal::totals;
 
 /// Totals that every system has.
@@ -26,15 +29,16 @@ pub(super) const BUILT_IN_TOTALS: &[&str] = &[
     totals::LEFT_IN_QUEUE,
     totals::DEAD_LETTERS,
     totals::OUTSIDE_REQUESTS,
+    totals::OUTSIDE_REPETITIONS,
 ];
 
 /// All packs.
-pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
+pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {
     vec![
         setting::pack(),
         message::pack(),
-        fault::pack(),
-        outage::pack(),
+        fault::pack(manifest),
+        outage::pack(manifest),
         fleet::pack(),
         client::pack(),
         foreign::pack(),
@@ -42,8 +46,13 @@ pub(super) fn all() -> Vec<Vec<Step<Scene>>> {
         partition::pack(),
         instance::pack(),
         barrier::pack(),
-        log::pack(),
-        total::pack(),
+        log::pack(manifest),
+        total::pack(manifest),
         operator::pack(),
     ]
+}
+
+/// What speaks against a step: what would make it invalid when it runs.
+fn objections<T>(result: Result<T, StepError>) -> Vec<Objection> {
+    result.err().map(Objection::from).into_iter().collect()
 }

@@ -3,7 +3,10 @@
 //! What a phrase leaves open stands in a table below it, one row for each: `only`, `of`,
 //! `for`, `one message in`, `from`, `until`.
 
-use crate::gherkin::{Arguments, Step, StepError, StepKind, Table};
+use std::sync::Arc;
+
+use super::total::check_total;
+use crate::gherkin::{Arguments, Objection, Step, StepError, StepKind, Table};
 use crate::ids::{DependencyName, MessageName, RoleName};
 use crate::manifest::{Manifest, Protocol};
 use crate::outage::{ErrorReply, Moment, Names, Outage, Part, Way};
@@ -14,7 +17,7 @@ const GROUP: &str = "outages";
 /// What a phrase makes of its values.
 type WayOf = fn(&Arguments) -> Way;
 
-pub(super) fn pack() -> Vec<Step<Scene>> {
+pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
     let ways: [(&str, &str, &str, WayOf); 11] = [
         (
             "refuses connections",
@@ -101,6 +104,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
         .into_iter()
         .chain(real)
         .map(|(phrase, example, doc, way)| {
+            let manifest = Arc::clone(manifest);
             Step::given(format!("the {{dependency}} {phrase}"))
                 .also(StepKind::When)
                 .doc(format!(
@@ -108,10 +112,16 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 ))
                 .example(format!("When the {} {example}", whose(phrase)))
                 .group(GROUP)
+                .checked(move |arguments, table| {
+                    let dependency = DependencyName::new(arguments.text(0));
+                    let outage = outage(&manifest, dependency, way(arguments), table);
+                    outage.err().into_iter().collect()
+                })
                 .run(move |scene: &mut Scene, arguments, table, _| {
                     Box::pin(async move {
                         let dependency = DependencyName::new(arguments.text(0));
-                        let outage = outage(scene, dependency, way(&arguments), table)?;
+                        let way = way(&arguments);
+                        let outage = outage(scene.manifest(), dependency, way, table.as_ref())?;
                         scene.strike(outage).await
                     })
                 })
@@ -162,12 +172,11 @@ fn status(arguments: &Arguments, position: usize) -> ErrorReply {
 }
 
 fn outage(
-    scene: &Scene,
+    manifest: &Manifest,
     dependency: DependencyName,
     way: Way,
-    table: Option<Table>,
-) -> Result<Outage, StepError> {
-    let manifest = scene.manifest();
+    table: Option<&Table>,
+) -> Result<Outage, Objection> {
     check_way(manifest, &dependency, &way)?;
     let names = names(manifest);
     let mut outage = Outage {
@@ -183,32 +192,44 @@ fn outage(
     let rows = table.pairs().ok_or_else(|| {
         StepError::invalid("the table of an outage has two columns").with_help(ROWS)
     })?;
-    for (key, value) in rows {
-        match key {
-            "only" => outage.part.only = Some(value.to_owned()),
-            "of" if value == "who passes it" => outage.part.of_passer = true,
-            "of" => outage.part.of = Some(process(manifest, value)?),
-            "for" => outage.part.messages.extend(messages(value)?),
-            "one message in" => {
-                let count = value.parse().ok().filter(|count| *count > 0);
-                outage.part.one_in = Some(count.ok_or_else(|| {
-                    StepError::invalid(format!("`{value}` is no count; write 1 or more"))
-                })?);
-            }
-            "from" => outage.from = Some(moment(value, &names)?),
-            "until" => outage.until.push(moment(value, &names)?),
-            _ => {
-                return Err(StepError::invalid(format!("an outage has no `{key}`")).with_help(ROWS));
-            }
-        }
+    for (row, (key, value)) in rows.into_iter().enumerate() {
+        read_row(manifest, &names, &mut outage, (key, value))
+            .map_err(|error| Objection::from(error).at(row))?;
     }
     if outage.part.of_passer && !matches!(outage.from, Some(Moment::Passed { .. })) {
         return Err(
             StepError::invalid("nobody passes anything: `from` names no stage")
-                .with_help("write | from | processing of M1 |"),
+                .with_help("write | from | processing of M1 |")
+                .into(),
         );
     }
     Ok(outage)
+}
+
+fn read_row(
+    manifest: &Manifest,
+    names: &Names,
+    outage: &mut Outage,
+    (key, value): (&str, &str),
+) -> Result<(), StepError> {
+    match key {
+        "only" => outage.part.only = Some(value.to_owned()),
+        "of" if value == "who passes it" => outage.part.of_passer = true,
+        "of" => outage.part.of = Some(process(manifest, value)?),
+        "for" => outage.part.messages.extend(messages(value)?),
+        "one message in" => {
+            let count = value.parse().ok().filter(|count| *count > 0);
+            outage.part.one_in = Some(count.ok_or_else(|| {
+                StepError::invalid(format!("`{value}` is no count; write 1 or more"))
+            })?);
+        }
+        "from" => outage.from = Some(moment(manifest, value, names)?),
+        "until" => outage.until.push(moment(manifest, value, names)?),
+        _ => {
+            return Err(StepError::invalid(format!("an outage has no `{key}`")).with_help(ROWS));
+        }
+    }
+    Ok(())
 }
 
 const ROWS: &str = "its rows are `only`, `of`, `for`, `one message in`, `from` and `until`";
@@ -248,8 +269,13 @@ pub(super) fn names(manifest: &Manifest) -> Names {
     }
 }
 
-fn moment(text: &str, names: &Names) -> Result<Moment, StepError> {
-    Moment::parse(text, names).map_err(|fault| StepError::invalid(fault.to_string()))
+fn moment(manifest: &Manifest, text: &str, names: &Names) -> Result<Moment, StepError> {
+    let moment =
+        Moment::parse(text, names).map_err(|fault| StepError::invalid(fault.to_string()))?;
+    if let Moment::Total { total, label, .. } = &moment {
+        check_total(manifest, total, label.as_deref())?;
+    }
+    Ok(moment)
 }
 
 fn process(manifest: &Manifest, text: &str) -> Result<(RoleName, Option<u32>), StepError> {

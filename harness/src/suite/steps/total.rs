@@ -1,17 +1,24 @@
 //! Totals and figures of single messages. All are judged from one snapshot, taken once
 //! when everything is quiet.
 
+use std::sync::Arc;
+
 use super::figure::Figure;
+use super::log::check;
+use super::objections;
 use super::process::differ;
-use crate::gherkin::{Row, Step, StepError, StepKind, Table};
+use crate::gherkin::{Objection, Row, Step, StepError, StepKind, Table};
 use crate::history::Event;
 use crate::ids::MessageName;
 use crate::judge::Ledger;
+use crate::manifest::{Manifest, nearest};
+use crate::rehearsal::totals;
 use crate::suite::Scene;
 
 const GROUP: &str = "totals";
 
-pub(super) fn pack() -> Vec<Step<Scene>> {
+pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
+    let (for_table, for_message) = (Arc::clone(manifest), Arc::clone(manifest));
     vec![
         Step::when("everything is quiet")
             .also(StepKind::Then)
@@ -23,23 +30,22 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .doc("Compares totals; a label stands in parentheses: `quarantined (attempt limit)`. Totals may be added: `completed + quarantined`; a figure may be a range: `10 to 20`, `at most 20`, `at least 10`.")
             .example("Then the totals are")
             .group(GROUP)
+            .checked(move |_, table| expected_totals(&for_table, table).err().unwrap_or_default())
             .run(|scene: &mut Scene, _, table, _| {
                 Box::pin(async move {
-                    let expected = expected_totals(table)?;
-                    let known = scene.known_totals();
+                    let expected = expected_totals(scene.manifest(), table.as_ref())
+                        .map_err(|mut objections| StepError::from(objections.remove(0)))?;
                     let snapshot = scene.snapshot().await?;
                     let mut rows = Vec::new();
-                    for (name, value) in expected {
+                    for Expected { name, terms, figure } in expected {
                         let mut seen = 0;
-                        for name in name.split(" + ") {
-                            let (total, label) = split_label(name);
-                            if !known.iter().any(|known| known == total) {
-                                return Err(StepError::invalid(format!("there is no total `{total}`"))
-                                    .with_help(format!("the totals are {}", known.join(", "))));
+                        for (total, label) in &terms {
+                            if label.is_some() && snapshot.is_whole(total) {
+                                return Err(not_split(total, label.as_deref()));
                             }
-                            seen += snapshot.total(total, label);
+                            seen += snapshot.total(total, label.as_deref());
                         }
-                        rows.push(value.row(&name, seen));
+                        rows.push(figure.row(&name, seen));
                     }
                     if rows.iter().all(Row::agrees) {
                         return Ok(());
@@ -51,18 +57,17 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .doc("Compares a total of each of these messages.")
             .example("Then M3 has 3 attempts started")
             .group(GROUP)
+            .checked(move |arguments, _| objections(check_witnessed(&for_message, arguments.text(2))))
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (messages, expected, total) =
                         (arguments.messages(0), arguments.int(1), arguments.text(2));
-                    scene.check_declared(messages)?;
+                    check(scene, messages, expected).await?;
                     scene.snapshot().await?;
                     for message in messages {
                         let seen = scene.running().await?.total_of(total, message);
                         let Some(seen) = seen else {
-                            return Err(StepError::invalid(format!(
-                                "`{total}` cannot be counted for one message: it has no witness"
-                            )));
+                            return check_witnessed(scene.manifest(), total);
                         };
                         differ(format!("{total} of {message}"), expected, seen)?;
                     }
@@ -76,7 +81,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (messages, expected) = (arguments.messages(0), arguments.int(1));
-                    scene.check_declared(messages)?;
+                    check(scene, messages, expected).await?;
                     scene.snapshot().await?;
                     for message in messages {
                         let seen = received(scene, message).await?;
@@ -111,36 +116,111 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
     ]
 }
 
-impl Scene {
-    fn known_totals(&self) -> Vec<String> {
-        let built_in = super::BUILT_IN_TOTALS.iter().map(ToString::to_string);
-        self.manifest()
+/// A figure of single messages is counted by the harness.
+fn check_witnessed(manifest: &Manifest, total: &str) -> Result<(), StepError> {
+    let witnessed = total == totals::OUTSIDE_REQUESTS
+        || manifest
             .totals
-            .keys()
-            .cloned()
-            .chain(built_in)
-            .collect()
+            .get(total)
+            .is_some_and(|total| total.witness.is_some());
+    if witnessed {
+        return Ok(());
+    }
+    Err(StepError::invalid(format!(
+        "`{total}` cannot be counted for one message: it has no witness"
+    )))
+}
+
+fn not_split(total: &str, label: Option<&str>) -> StepError {
+    let label = label.unwrap_or_default();
+    StepError::invalid(format!(
+        "`{total}` is not split, so nothing of it is `{label}`"
+    ))
+    .with_help(format!(
+        "write `{total}` alone, or add `by` to its witness in the manifest"
+    ))
+}
+
+/// One row of the table.
+#[derive(Debug)]
+struct Expected {
+    /// As written.
+    name: String,
+    /// What is added: totals, each with a label of it.
+    terms: Vec<(String, Option<String>)>,
+    figure: Figure,
+}
+
+/// The rows of the table, or what is wrong with them: one thing at least.
+fn expected_totals(
+    manifest: &Manifest,
+    table: Option<&Table>,
+) -> Result<Vec<Expected>, Vec<Objection>> {
+    let Some(pairs) = table.and_then(Table::pairs) else {
+        let missing = StepError::invalid("this step needs a table of totals and figures")
+            .with_help("write below it: | completed | 4 |");
+        return Err(vec![missing.into()]);
+    };
+    let (mut expected, mut objections) = (Vec::new(), Vec::new());
+    for (row, (name, value)) in pairs.into_iter().enumerate() {
+        match expected_total(manifest, name, value) {
+            Ok(total) => expected.push(total),
+            Err(error) => objections.push(Objection::from(error).at(row)),
+        }
+    }
+    if objections.is_empty() {
+        Ok(expected)
+    } else {
+        Err(objections)
     }
 }
 
-fn expected_totals(table: Option<Table>) -> Result<Vec<(String, Figure)>, StepError> {
-    let missing = || {
-        StepError::invalid("this step needs a table of totals and figures")
-            .with_help("write below it: | completed | 4 |")
-    };
-    let table = table.ok_or_else(missing)?;
-    let pairs = table.pairs().ok_or_else(missing)?;
-    pairs
-        .into_iter()
-        .map(|(name, value)| {
-            let value = value.parse().map_err(|_| {
-                StepError::invalid(format!(
-                    "`{value}` is neither a whole number nor a range (total `{name}`)"
-                ))
-            })?;
-            Ok((name.to_owned(), value))
-        })
-        .collect()
+fn expected_total(manifest: &Manifest, name: &str, value: &str) -> Result<Expected, StepError> {
+    let figure = value.parse().map_err(|_| {
+        StepError::invalid(format!(
+            "`{value}` is neither a whole number nor a range (total `{name}`)"
+        ))
+        .with_help("write `4`, `10 to 20`, `at most 20` or `at least 10`")
+    })?;
+    let mut terms = Vec::new();
+    for term in name.split(" + ") {
+        let (total, label) = split_label(term);
+        check_total(manifest, total, label)?;
+        terms.push((total.to_owned(), label.map(str::to_owned)));
+    }
+    Ok(Expected {
+        name: name.to_owned(),
+        terms,
+        figure,
+    })
+}
+
+/// Whether there is such a total, and it may have a label.
+pub(super) fn check_total(
+    manifest: &Manifest,
+    total: &str,
+    label: Option<&str>,
+) -> Result<(), StepError> {
+    let built_in = super::BUILT_IN_TOTALS.contains(&total);
+    let of_manifest = manifest.totals.get(total);
+    if !built_in && of_manifest.is_none() {
+        let names = manifest.totals.keys().map(String::as_str);
+        let known: Vec<&str> = names
+            .chain(super::BUILT_IN_TOTALS.iter().copied())
+            .collect();
+        let known_are = format!("the totals are {}", known.join(", "));
+        let help = match nearest(total, known) {
+            Some(nearest) => format!("did you mean `{nearest}`? ({known_are})"),
+            None => known_are,
+        };
+        return Err(StepError::invalid(format!("there is no total `{total}`")).with_help(help));
+    }
+    let witness = of_manifest.and_then(|total| total.witness.as_ref());
+    let whole = built_in || witness.is_some_and(|witness| witness.by.is_none());
+    if label.is_some() && whole {
+        return Err(not_split(total, label));
+    }
+    Ok(())
 }
 
 /// `quarantined (attempt limit)` is a total and a label.
@@ -169,6 +249,61 @@ async fn received(scene: &mut Scene, message: &MessageName) -> Result<i64, StepE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::story::MANIFEST;
+
+    fn table(rows: &[[&str; 2]]) -> Table {
+        Table {
+            rows: rows
+                .iter()
+                .map(|row| row.iter().map(ToString::to_string).collect())
+                .collect(),
+            lines: (1..=rows.len()).collect(),
+        }
+    }
+
+    fn told(rows: &[[&str; 2]]) -> Vec<(Option<usize>, String, Option<String>)> {
+        match expected_totals(&MANIFEST, Some(&table(rows))) {
+            Ok(_) => Vec::new(),
+            Err(objections) => objections
+                .into_iter()
+                .map(|objection| (objection.row, objection.message, objection.help))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn totals_and_their_labels_must_be_there() {
+        assert!(
+            told(&[
+                ["tries", "4"],
+                ["shipments + put aside (late)", "at most 2"]
+            ])
+            .is_empty()
+        );
+        let told = told(&[
+            ["tries", "4"],
+            ["shipmens", "1"],
+            ["shipments (late)", "0"],
+            ["left in queue (x)", "0"],
+            ["put aside (late)", "none"],
+        ]);
+        let rows: Vec<Option<usize>> = told.iter().map(|(row, ..)| *row).collect();
+        assert_eq!(rows, [Some(1), Some(2), Some(3), Some(4)]);
+        assert_eq!(told[0].1, "there is no total `shipmens`");
+        assert!(
+            told[0]
+                .2
+                .as_ref()
+                .unwrap()
+                .starts_with("did you mean `shipments`?")
+        );
+        assert_eq!(
+            told[1].1,
+            "`shipments` is not split, so nothing of it is `late`"
+        );
+        assert!(told[3].1.contains("neither a whole number nor a range"));
+        assert!(expected_totals(&MANIFEST, None).is_err());
+    }
 
     #[test]
     fn a_label_stands_in_parentheses() {

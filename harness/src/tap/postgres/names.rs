@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::{Bind, Statement};
+use super::super::{Bind, Sql, Statement};
 use super::frame::lossy;
 use super::message::{Target, Value};
 use super::sql::{self, Kind};
@@ -15,7 +15,7 @@ use super::value;
 /// A statement that was parsed.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
-    pub(super) sql: String,
+    pub(super) sql: Sql,
     pub(super) kind: Kind,
     /// Known parameter types; 0 where the server was to infer one and was not asked.
     pub(super) oids: Vec<u32>,
@@ -73,7 +73,7 @@ impl Names {
     pub(super) fn parse(&mut self, step: usize, name: &[u8], text: &[u8], oids: Vec<u32>) {
         let text = String::from_utf8_lossy(text);
         let prepared = Prepared {
-            sql: sql::fold(&text),
+            sql: sql::fold(&text).into(),
             kind: Kind::of(&text),
             oids,
         };
@@ -90,7 +90,7 @@ impl Names {
         let prepared = self.statements.get(statement).map_or_else(
             || {
                 // The server refuses it, unless the name was made in a way that no tap sees.
-                let sql = format!("(statement `{}`)", lossy(statement));
+                let sql = format!("(statement `{}`)", lossy(statement)).into();
                 Arc::new(Prepared {
                     sql,
                     kind: Kind::Plain,
@@ -130,7 +130,7 @@ impl Names {
             // A cursor that SQL opened, or a name that the server will refuse.
             None => Executed {
                 statement: Statement {
-                    sql: format!("(portal `{}`)", lossy(portal)),
+                    sql: format!("(portal `{}`)", lossy(portal)).into(),
                     binds: Vec::new(),
                     wrote: None,
                 },
@@ -163,7 +163,7 @@ impl Names {
             Kind::Prepare { name } => {
                 let text = sql::prepared_text(text).unwrap_or_default();
                 let prepared = Prepared {
-                    sql: text.to_owned(),
+                    sql: text.into(),
                     kind: Kind::of(text),
                     oids: Vec::new(),
                 };

@@ -138,7 +138,7 @@ impl RoundTrip {
                         .into_iter()
                         .map(|sql| Executed {
                             statement: Statement {
-                                sql: sql::fold(sql),
+                                sql: sql::fold(sql).into(),
                                 binds: Vec::new(),
                                 wrote: None,
                             },
@@ -149,7 +149,7 @@ impl RoundTrip {
                 }
                 Message::Function { oid, values } => Step::Function(Executed {
                     statement: Statement {
-                        sql: format!("(function {oid})"),
+                        sql: format!("(function {oid})").into(),
                         binds: values
                             .into_iter()
                             .map(|read| value::read(0, read))
@@ -432,7 +432,7 @@ mod tests {
         play(&mut round_trip, &mut session, &[(b'C', b"INSERT 0 1\0")]);
         assert!(round_trip.reply().durable.is_empty());
         play(&mut round_trip, &mut session, &[(b'Z', b"I")]);
-        assert_eq!(round_trip.reply().durable[0].sql, "insert");
+        assert_eq!(round_trip.reply().durable[0].sql, "insert".into());
     }
 
     #[test]

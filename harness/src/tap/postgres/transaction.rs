@@ -148,7 +148,7 @@ mod tests {
     fn executed(sql: &str) -> Executed {
         Executed {
             statement: Statement {
-                sql: sql.to_owned(),
+                sql: sql.into(),
                 binds: Vec::new(),
                 wrote: None,
             },
@@ -162,7 +162,10 @@ mod tests {
             let tag = sql.split(' ').next().unwrap().to_uppercase();
             transaction.completed(executed(sql), &tag, &mut durable);
         }
-        durable.into_iter().map(|statement| statement.sql).collect()
+        durable
+            .into_iter()
+            .map(|statement| statement.sql.to_string())
+            .collect()
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The board as a director, with synthetic calls and an actor that has no processes.
 
+mod announcing;
 mod attribution;
 mod death;
 mod hands;
+mod interference;
 mod quiet;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -290,7 +292,7 @@ fn passed(stage: &str, message: Option<&str>) -> (String, Option<String>) {
 
 fn statement(sql: &str, binds: &[&str]) -> Statement {
     Statement {
-        sql: sql.to_owned(),
+        sql: sql.into(),
         binds: binds
             .iter()
             .map(|bind| Bind::Text((*bind).to_owned()))

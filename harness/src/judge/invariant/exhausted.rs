@@ -1,0 +1,251 @@
+//! A record that says a job ended at the limit of its attempts is true and complete: that
+//! many attempts counted, and no fewer were seen to start; the content is kept byte for
+//! byte, and the last stage is named.
+//!
+//! This holds wherever the message lies: one in a dead-letter queue whose attempts are
+//! below the limit may not be labelled so either.
+
+use crate::history::{Blob, Entry, Event};
+use crate::ids::MessageName;
+use crate::judge::{Evidence, Ledger, Violation, count, exhausted};
+
+pub(super) const NAME: &str = "a record at the attempt limit is true";
+
+pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
+    let attempts = evidence.manifest.attempts.as_ref();
+    let Some(rule) = attempts.and_then(|attempts| attempts.exhausted.as_ref()) else {
+        return Vec::new();
+    };
+    let mut violations = Vec::new();
+    for (index, entry) in evidence.entries.iter().enumerate() {
+        let Event::Exhausted {
+            message,
+            limit,
+            counted,
+            content,
+            last_stage,
+        } = &entry.event
+        else {
+            continue;
+        };
+        let so_far = Evidence {
+            entries: &evidence.entries[..index],
+            ..evidence
+        };
+        // What was read tells of the record that was there then.
+        let Some(at) = exhausted(so_far).remove(message) else {
+            continue;
+        };
+        let mut convict = |text: String| {
+            violations.push(Violation {
+                invariant: NAME,
+                text: format!(
+                    "{message} ended at the limit of its attempts, which is {limit}; {text}"
+                ),
+                evidence: vec![at, entry.seq],
+            });
+        };
+        if rule.counted.is_some() && *counted != Some(*limit) {
+            convict(match counted {
+                Some(counted) => format!("{counted} counted"),
+                None => "nothing says how many counted".to_owned(),
+            });
+        }
+        if let Some(started) = started(so_far, message)
+            && started < *limit
+        {
+            convict(format!("{started} were seen to start"));
+        }
+        if rule.content.is_some()
+            && let Some(carried) = declared(so_far.entries, message)
+            && content.as_ref().is_none_or(|kept| !is_same(kept, carried))
+        {
+            convict(match content {
+                Some(kept) => format!(
+                    "the content that was kept is another: {} bytes, SHA-256 {}, instead of {} bytes, SHA-256 {}",
+                    kept.len, kept.sha256, carried.len, carried.sha256
+                ),
+                None => "its content was not kept".to_owned(),
+            });
+        }
+        if rule.last_stage.is_some()
+            && last_stage
+                .as_deref()
+                .is_none_or(|stage| stage.trim().is_empty())
+        {
+            convict("its last stage was not kept".to_owned());
+        }
+    }
+    violations
+}
+
+fn is_same(one: &Blob, other: &Blob) -> bool {
+    one.len == other.len && one.sha256 == other.sha256
+}
+
+fn declared<'e>(entries: &'e [Entry], wanted: &MessageName) -> Option<&'e Blob> {
+    entries.iter().rev().find_map(|entry| match &entry.event {
+        Event::Declared {
+            message, content, ..
+        } if message == wanted => Some(content),
+        _ => None,
+    })
+}
+
+/// The attempts of a message that were seen to start in its present series.
+fn started(so_far: Evidence<'_>, message: &MessageName) -> Option<i64> {
+    let total = so_far.manifest.attempts.as_ref()?.started.as_ref()?;
+    let witness = so_far.manifest.totals.get(total)?.witness.as_ref()?;
+    let ledger = Ledger::of(so_far);
+    let series = ledger.accounts.get(message)?.series.last().copied();
+    let begun = so_far
+        .entries
+        .partition_point(|entry| Some(entry.seq) < series);
+    let in_series = Evidence {
+        entries: &so_far.entries[begun..],
+        ..so_far
+    };
+    Some(count(in_series, witness, Some(message)).values().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::story::{MANIFEST, Story};
+
+    /// Put aside at the limit of two, after so many tries.
+    fn put_aside(tries: usize, label: &str) -> Story {
+        let mut story = Story::new().accepted("M1").sent("M1", "copy");
+        for _ in 0..tries {
+            story = story.delivered("M1", "copy").passed("tried", "M1");
+        }
+        story
+            .delivered("M1", "copy")
+            .passed_with("put-aside", "M1", "label", label)
+            .deleted("M1", "copy")
+            .quiet()
+    }
+
+    fn read(counted: Option<i64>, content: Option<&[u8]>, last_stage: Option<&str>) -> Event {
+        Event::Exhausted {
+            message: "M1".into(),
+            limit: 2,
+            counted,
+            content: content.map(Blob::of),
+            last_stage: last_stage.map(str::to_owned),
+        }
+    }
+
+    fn true_record() -> Event {
+        read(Some(2), Some(b"content"), Some("weighing"))
+    }
+
+    fn told(story: &Story) -> Vec<String> {
+        let entries = story.entries();
+        let evidence = Evidence {
+            manifest: &MANIFEST,
+            entries: &entries,
+        };
+        let told = check(evidence, &Ledger::of(evidence));
+        told.into_iter().map(|violation| violation.text).collect()
+    }
+
+    fn convicted(story: &Story, of: &str) {
+        let told = told(story);
+        assert!(told.len() == 1 && told[0].contains(of), "{told:?}");
+    }
+
+    #[test]
+    fn a_record_that_holds_everything_is_right() {
+        let story = put_aside(2, "worn out").then(true_record());
+        assert_eq!(told(&story), Vec::<String>::new());
+        assert!(story.broken_rules().is_empty());
+    }
+
+    #[test]
+    fn a_label_one_too_early_or_too_late_is_wrong() {
+        for counted in [1, 3] {
+            let record = read(Some(counted), Some(b"content"), Some("weighing"));
+            let story = put_aside(2, "worn out").then(record);
+            convicted(&story, &format!("{counted} counted"));
+            assert_eq!(story.broken_rules(), [NAME]);
+        }
+        let record = read(None, Some(b"content"), Some("weighing"));
+        convicted(
+            &put_aside(2, "worn out").then(record),
+            "nothing says how many",
+        );
+    }
+
+    #[test]
+    fn a_count_that_says_more_than_was_seen_to_start_is_wrong() {
+        let story = put_aside(1, "worn out").then(true_record());
+        convicted(&story, "1 were seen to start");
+    }
+
+    #[test]
+    fn content_that_is_cut_or_missing_is_wrong() {
+        let cut = read(Some(2), Some(b"conten"), Some("weighing"));
+        convicted(
+            &put_aside(2, "worn out").then(cut),
+            "the content that was kept is another: 6 bytes",
+        );
+        let none = read(Some(2), None, Some("weighing"));
+        convicted(
+            &put_aside(2, "worn out").then(none),
+            "its content was not kept",
+        );
+    }
+
+    #[test]
+    fn a_last_stage_must_be_named() {
+        for stage in [None, Some(" ")] {
+            let record = read(Some(2), Some(b"content"), stage);
+            convicted(
+                &put_aside(2, "worn out").then(record),
+                "its last stage was not kept",
+            );
+        }
+    }
+
+    #[test]
+    fn another_label_of_the_same_end_says_nothing_of_the_limit() {
+        let story = put_aside(1, "deadly").then(read(Some(1), None, None));
+        assert_eq!(told(&story), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_message_in_the_dead_letter_queue_below_the_limit_is_not_labelled_so() {
+        let story = Story::new()
+            .accepted("M1")
+            .sent("M1", "copy")
+            .delivered("M1", "copy")
+            .passed("tried", "M1")
+            .delivered_from("orders-dead", "M1", "copy")
+            .passed_with("put-aside", "M1", "label", "worn out")
+            .quiet()
+            .then(read(Some(1), Some(b"content"), Some("weighing")));
+        assert_eq!(told(&story).len(), 2, "{:?}", told(&story));
+    }
+
+    #[test]
+    fn each_series_counts_for_itself() {
+        let again = put_aside(2, "worn out")
+            .then(true_record())
+            .passed("tried-again", "M1")
+            .sent("M1", "second")
+            .delivered("M1", "second")
+            .passed("tried", "M1")
+            .delivered("M1", "second")
+            .passed_with("put-aside", "M1", "label", "worn out")
+            .deleted("M1", "second")
+            .quiet();
+        convicted(&again.clone().then(true_record()), "1 were seen to start");
+        let story = put_aside(2, "worn out").passed("tried-again", "M1");
+        // What is on record belongs to a series that is over.
+        assert_eq!(
+            told(&story.then(read(Some(0), None, None))),
+            Vec::<String>::new()
+        );
+    }
+}

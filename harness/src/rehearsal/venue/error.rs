@@ -1,0 +1,120 @@
+//! Why a run's surroundings could not be made ready.
+
+use std::time::Duration;
+
+use crate::deployment::containers::EngineError;
+use crate::deployment::readiness::NotReady;
+use crate::deployment::{ExitOutcome, RunError, StartError};
+use crate::embedded::database::DatabaseError;
+use crate::ids::DependencyName;
+use crate::manifest::UnknownPlaceholder;
+
+/// A run's surroundings could not be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum VenueError {
+    /// The run could not begin.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Containers cannot be had.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A command of `build` or `prepare` could not be started.
+    #[error("`{section}` of {manifest}: {source}")]
+    Command {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// Why.
+        source: StartError,
+    },
+    /// A command of `build` or `prepare` failed.
+    #[error(
+        "`{section}` of {manifest}: `{command}` {outcome}\n{output}\nits whole output is in {log}"
+    )]
+    CommandFailed {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// The command.
+        command: String,
+        /// How it ended.
+        outcome: ExitOutcome,
+        /// Its last lines.
+        output: String,
+        /// Its log.
+        log: String,
+    },
+    /// A command of `build` or `prepare` took too long.
+    #[error(
+        "`{section}` of {manifest}: `{command}` had not ended after {within:?}; see {log}, or raise `limits.build`"
+    )]
+    CommandTooLong {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// The command.
+        command: String,
+        /// The limit.
+        within: Duration,
+        /// Its log.
+        log: String,
+    },
+    /// A placeholder has no value here.
+    #[error("`{section}` of {manifest}: {source}")]
+    Placeholder {
+        /// Which section.
+        section: &'static str,
+        /// The manifest.
+        manifest: String,
+        /// Which.
+        source: UnknownPlaceholder,
+    },
+    /// No Postgres.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The embedded queue server did not start.
+    #[error("cannot start the embedded queue server: {0}")]
+    QueueServer(#[source] StartError),
+    /// The embedded queue server did not become ready.
+    #[error(transparent)]
+    QueueNotReady(Box<NotReady>),
+    /// An address leads nowhere.
+    #[error("`{dependency}`: {url} cannot be reached: {reason}")]
+    Address {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// Its URL, without a password.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// A database could not be made.
+    #[error("`{dependency}`: cannot {what}: {source}")]
+    Sql {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// What was tried.
+        what: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// A queue could not be made.
+    #[error("`{dependency}`: cannot make the queue `{queue}`: {reason}")]
+    Queue {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// Which queue.
+        queue: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<NotReady> for VenueError {
+    fn from(error: NotReady) -> Self {
+        Self::QueueNotReady(Box::new(error))
+    }
+}

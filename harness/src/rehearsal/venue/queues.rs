@@ -1,0 +1,164 @@
+//! Queue servers, and the queues of a rehearsal on them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::QueueAttributeName;
+use indexmap::IndexMap;
+
+use super::VenueError;
+use crate::deployment::readiness;
+use crate::deployment::{Child, Logs, Registry, Start, Variables};
+use crate::embedded::queue::OWN_APPLICATION;
+use crate::ids::DependencyName;
+use crate::manifest::Queue;
+use crate::rehearsal::dependencies::{OwnQueue, QueueService};
+
+/// How long an embedded server may take to start.
+const SERVER_START: Duration = Duration::from_secs(30);
+
+/// Starts a queue server at a port, or at a free one for 0; with a journal it keeps what
+/// it acknowledged.
+pub(in crate::rehearsal) async fn start_queue_server(
+    program: &Path,
+    logs: &Path,
+    registry: &Registry,
+    port: u16,
+    journal: Option<&Path>,
+) -> Result<(Child, SocketAddr), VenueError> {
+    let mut arguments: Vec<OsString> = ["serve", "queue", "--port"].map(OsString::from).to_vec();
+    arguments.push(port.to_string().into());
+    if let Some(journal) = journal {
+        arguments.extend(["--data".into(), journal.as_os_str().to_owned()]);
+    }
+    let start = Start {
+        name: "queue server".to_owned(),
+        program: program.to_owned(),
+        arguments,
+        environment: Variables::default(),
+        directory: logs.to_owned(),
+        logs: Logs::together(logs.join("queue.log")),
+        account: None,
+        namespace: false,
+    };
+    std::fs::create_dir_all(logs).ok();
+    let child = Child::start(start, registry)
+        .await
+        .map_err(VenueError::QueueServer)?;
+    let output = readiness::output(&child, "http://127.0.0.1:");
+    readiness::ready(&child, SERVER_START, output).await?;
+    let address = child.logs().last_lines(10).iter().find_map(|line| {
+        let (_, rest) = line.split_once("http://")?;
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
+        rest[..end.unwrap_or(rest.len())].parse().ok()
+    });
+    match address {
+        Some(address) => Ok((child, address)),
+        None => Err(VenueError::Address {
+            dependency: "queue".into(),
+            url: child.logs().last_lines(10).join(" "),
+            reason: "the embedded server did not tell its address".to_owned(),
+        }),
+    }
+}
+
+pub(super) async fn make_queues(
+    dependency: &DependencyName,
+    address: SocketAddr,
+    prefix: &str,
+    wanted: &IndexMap<String, Queue>,
+    settings: &BTreeMap<String, String>,
+) -> Result<QueueService, VenueError> {
+    let client = queue_client(address);
+    let lookup = |name: &str| settings.get(name).cloned();
+    let mut made: IndexMap<String, OwnQueue> = IndexMap::new();
+    // A redrive policy names the other queue by its ARN, so all exist before any is set.
+    for queue in wanted.keys() {
+        let name = format!("{prefix}-{queue}");
+        let failed = |reason: String| VenueError::Queue {
+            dependency: dependency.clone(),
+            queue: queue.clone(),
+            reason,
+        };
+        let created = client
+            .create_queue()
+            .queue_name(&name)
+            .send()
+            .await
+            .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
+        let url = created.queue_url().unwrap_or_default().to_owned();
+        made.insert(queue.clone(), OwnQueue { name, url });
+    }
+    for (queue, definition) in wanted {
+        let failed = |reason: String| VenueError::Queue {
+            dependency: dependency.clone(),
+            queue: queue.clone(),
+            reason,
+        };
+        let mut attributes = Vec::new();
+        for (name, value) in &definition.attributes {
+            let value = value
+                .render(&lookup)
+                .map_err(|error| failed(error.to_string()))?;
+            attributes.push((QueueAttributeName::from(name.as_str()), value));
+        }
+        if let Some(dead_letter) = &definition.dead_letter {
+            let target = &made[&dead_letter.queue];
+            let arn = client
+                .get_queue_attributes()
+                .queue_url(&target.url)
+                .attribute_names(QueueAttributeName::QueueArn)
+                .send()
+                .await
+                .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?
+                .attributes()
+                .and_then(|attributes| attributes.get(&QueueAttributeName::QueueArn).cloned())
+                .unwrap_or_default();
+            let receives = dead_letter
+                .max_receives
+                .render(&lookup)
+                .map_err(|error| failed(error.to_string()))?;
+            let policy = serde_json::json!({
+                "deadLetterTargetArn": arn,
+                "maxReceiveCount": receives,
+            });
+            attributes.push((QueueAttributeName::RedrivePolicy, policy.to_string()));
+        }
+        if attributes.is_empty() {
+            continue;
+        }
+        let mut setting = client.set_queue_attributes().queue_url(&made[queue].url);
+        for (name, value) in attributes {
+            setting = setting.attributes(name, value);
+        }
+        setting
+            .send()
+            .await
+            .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
+    }
+    Ok(QueueService {
+        address,
+        client,
+        queues: made,
+    })
+}
+
+fn queue_client(address: SocketAddr) -> aws_sdk_sqs::Client {
+    let credentials =
+        aws_credential_types::Credentials::new("rehearsal", "rehearsal", None, None, "rehearsal");
+    let own = aws_sdk_sqs::config::AppName::new(OWN_APPLICATION)
+        .expect("the name has no character that it must not have");
+    let configuration = aws_sdk_sqs::Config::builder()
+        .behavior_version_latest()
+        .region(aws_sdk_sqs::config::Region::new("us-east-1"))
+        .credentials_provider(credentials)
+        .endpoint_url(format!("http://{address}"))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .app_name(own)
+        .build();
+    aws_sdk_sqs::Client::from_conf(configuration)
+}
