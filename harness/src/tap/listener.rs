@@ -6,6 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use socket2::{SockFilter, SockRef};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -167,7 +168,12 @@ where
         // Whoever the system greeted already would be reset by the end of the listener,
         // which is no refusal.
         let waiting = listener.into_std().ok()?;
+        // Nor does it greet anybody new meanwhile: what comes is dropped unread and sent
+        // again. Where the filter cannot be set, who comes right now may be reset.
+        let _ = SockRef::from(&waiting).attach_filter(&[DROP_ALL]);
         while let Ok((client, _)) = waiting.accept() {
+            // It may have come into being with the listener's filter.
+            let _ = SockRef::from(&client).detach_filter();
             if client.set_nonblocking(true).is_ok()
                 && let Ok(client) = TcpStream::from_std(client)
             {
@@ -212,6 +218,9 @@ where
         });
     }
 }
+
+/// The packet filter `BPF_RET | BPF_K` with 0: keep no byte (`socket(7)`, `SO_ATTACH_FILTER`).
+const DROP_ALL: SockFilter = SockFilter::new(0x06, 0, 0, 0);
 
 /// Takes a port without listening on it.
 fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
