@@ -23,7 +23,7 @@ use rehearsal::tap::{
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, PgConnection};
 
-#[path = "../tests/tap_postgres/server.rs"]
+#[path = "../tests/it/tap_postgres/server.rs"]
 mod server;
 
 const TURNS: usize = 40;

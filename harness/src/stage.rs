@@ -4,6 +4,8 @@
 //! This file answers, for one call (and its reply), which stages it passes and which
 //! ids and captured values stand in it. It knows protocols, not systems.
 
+mod sqs;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -15,8 +17,7 @@ use crate::manifest::{
 };
 use crate::place;
 use crate::tap::{
-    Bind, Call, HttpRequest, PgReply, Reply, Request, Side, SqsRequest, Statement,
-    TransactionStatus,
+    Bind, Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus,
 };
 
 /// One passage of a stage, not yet attributed to messages.
@@ -140,7 +141,7 @@ fn after<'m>(
                 (Request::Sqs(request), Pattern::Action { .. }, Reply::Sqs(reply))
                     if matches_call(call, pattern, queues) =>
                 {
-                    Some(sqs_subjects(manifest, call, stage, request, Some(&reply.body)))
+                    Some(sqs::subjects(manifest, call, stage, request, Some(&reply.body)))
                 }
                 _ => matches_call(call, pattern, queues)
                     .then(|| request_subjects(manifest, call, stage)),
@@ -266,9 +267,9 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
             let statements: Vec<&Statement> = request.statements.iter().collect();
             statement_ids(manifest, &call.dependency, &statements)
         }
-        Request::Sqs(request) => sqs_items(&request.body)
+        Request::Sqs(request) => sqs::items(&request.body)
             .into_iter()
-            .flat_map(|item| item_ids(manifest, &call.dependency, item))
+            .flat_map(|item| sqs::ids(manifest, &call.dependency, item))
             .collect(),
         Request::Http(request) => http_ids(manifest, &call.dependency, request),
     }
@@ -280,7 +281,7 @@ pub fn ids_of_entry(
     dependency: &DependencyName,
     entry: &Value,
 ) -> Vec<String> {
-    item_ids(manifest, dependency, entry)
+    sqs::ids(manifest, dependency, entry)
 }
 
 /// The ids of all that a call made durable: a COMMIT stands for its whole transaction.
@@ -523,94 +524,7 @@ fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subj
                 captured,
             }]
         }
-        Request::Sqs(request) => sqs_subjects(manifest, call, stage, request, None),
+        Request::Sqs(request) => sqs::subjects(manifest, call, stage, request, None),
         Request::Postgres(_) => vec![Subject::default()],
     }
-}
-
-/// The items of an SQS body: batch entries, received messages, or the body itself.
-fn sqs_items(body: &Value) -> Vec<&Value> {
-    for list in ["Entries", "Messages", "Successful"] {
-        if let Some(items) = body.get(list).and_then(Value::as_array) {
-            return items.iter().collect();
-        }
-    }
-    vec![body]
-}
-
-fn item_ids(manifest: &Manifest, dependency: &DependencyName, item: &Value) -> Vec<String> {
-    let mut ids: Vec<String> = ["MessageId", "ReceiptHandle"]
-        .iter()
-        .filter_map(|member| Some(item.get(member)?.as_str()?.to_owned()))
-        .collect();
-    for member in ["MessageBody", "Body"] {
-        if let Some(body) = item.get(member).and_then(Value::as_str) {
-            ids.extend(ids_in_message(manifest, dependency, body));
-        }
-    }
-    ids
-}
-
-fn confirmed_entries(body: &Value) -> Vec<&str> {
-    let results = body.get("Successful").and_then(Value::as_array);
-    results
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.get("Id")?.as_str())
-        .collect()
-}
-
-fn sqs_subjects(
-    manifest: &Manifest,
-    call: &Call,
-    stage: &Stage,
-    request: &SqsRequest,
-    reply: Option<&Value>,
-) -> Vec<Subject> {
-    let received = request.action == "ReceiveMessage";
-    let subject = |item: &Value| {
-        let captured = stage
-            .capture
-            .iter()
-            .filter_map(|(name, place)| match place {
-                CapturePlace::Place(Place::Body(path)) => {
-                    let body = item
-                        .get("Body")
-                        .or_else(|| item.get("MessageBody"))?
-                        .as_str()?;
-                    let json: Value = serde_json::from_str(body).ok()?;
-                    Some((name.clone(), place::lookup_body(&json, path)?))
-                }
-                _ => None,
-            })
-            .collect();
-        let ids = item_ids(manifest, &call.dependency, item);
-        Subject {
-            ids,
-            inherited: Vec::new(),
-            captured,
-        }
-    };
-    if received {
-        // What a receive is about stands in its reply alone.
-        return reply
-            .and_then(|body| body.get("Messages"))
-            .and_then(Value::as_array)
-            .map(|messages| messages.iter().map(subject).collect())
-            .unwrap_or_default();
-    }
-    // Of a batch only what its reply confirms: an entry that a fault took out never arrived.
-    let confirmed = reply
-        .filter(|_| request.body.get("Entries").is_some())
-        .map(|body| confirmed_entries(body));
-    sqs_items(&request.body)
-        .into_iter()
-        .filter(|item| {
-            let id = item.get("Id").and_then(Value::as_str);
-            confirmed
-                .as_ref()
-                .is_none_or(|confirmed| id.is_some_and(|id| confirmed.contains(&id)))
-        })
-        .map(subject)
-        .collect()
 }

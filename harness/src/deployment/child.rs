@@ -44,6 +44,9 @@ pub struct Start {
     pub logs: Logs,
     /// Whom it runs as, if not as the harness's own user.
     pub account: Option<Account>,
+    /// The most memory it may use, in bytes. In a container more kills it; as a host
+    /// process an allocation that needs more fails.
+    pub memory: Option<u64>,
     /// Whether it gets a PID namespace of its own, where that is allowed: for servers
     /// whose children leave their group. It is then process 1 in there, which ignores
     /// every signal that it does not handle; never do this to a process under
@@ -198,15 +201,6 @@ impl Child {
     /// # Errors
     /// When it cannot be started; nothing is left running then.
     pub async fn start(start: Start, registry: &Registry) -> Result<Self, StartError> {
-        Self::start_within(start, None, registry).await
-    }
-
-    /// The same for a process that may allocate only so many bytes of memory.
-    pub(super) async fn start_within(
-        start: Start,
-        memory: Option<u64>,
-        registry: &Registry,
-    ) -> Result<Self, StartError> {
         let ties = if start.namespace {
             Ties::Namespace
         } else {
@@ -234,7 +228,7 @@ impl Child {
             stdout,
             stderr,
             account: start.account,
-            memory,
+            memory: start.memory,
             mark: Some(Mark::of(registry.run())),
             ties,
         };

@@ -82,16 +82,13 @@ impl FromStr for DriverKind {
     }
 }
 
-/// What a process is given to run in, where that can be chosen. Of a host process only
-/// the memory can.
+/// What a process is given to run in, where that can be chosen. Host processes run in
+/// the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Room {
     /// The image; if none, one with nothing but the libraries of this machine, into
     /// which the program is put.
     pub image: Option<String>,
-    /// The most memory it may use, in bytes. In a container more kills it; as a host
-    /// process an allocation that needs more fails, of which most programs die.
-    pub memory: Option<u64>,
     /// How many processors' time it may use.
     pub cpus: Option<f64>,
 }
@@ -231,9 +228,9 @@ impl Driver for HostProcesses {
         &'a self,
         start: Start,
         _: &'a Seat,
-        room: &'a Room,
+        _: &'a Room,
     ) -> BoxFuture<'a, Result<Child, StartError>> {
-        Box::pin(Child::start_within(start, room.memory, &self.registry))
+        Box::pin(Child::start(start, &self.registry))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -29,6 +29,8 @@ pub struct Account {
     pub rests: Option<u64>,
     /// Writes that an outside service performed for it.
     pub writes: Vec<u64>,
+    /// Writes for it that were answered and not performed, because of their idempotency key.
+    pub repetitions: Vec<u64>,
 }
 
 /// A deletion by a receiver.
@@ -93,7 +95,7 @@ impl Ledger {
             .collect();
         let jobs = job_names(evidence);
         let mut called: BTreeMap<CallId, u64> = BTreeMap::new();
-        let mut copies: BTreeMap<String, MessageName> = BTreeMap::new();
+        let copies = copy_names(evidence, &jobs);
         let mut ledger = Self::default();
         for entry in evidence.entries {
             let seq = entry.seq;
@@ -116,33 +118,22 @@ impl Ledger {
                 Event::Called { call, .. } => {
                     called.insert(*call, seq);
                 }
-                Event::Sent {
-                    message_id,
-                    message,
-                    ids,
-                    ..
-                } => {
+                Event::Sent { message_id, .. } => {
                     ledger.copies.entry(message_id.clone()).or_default();
-                    // A system may send before its client knows what for.
-                    let later = || ids.iter().find_map(|id| jobs.get(id));
-                    let Some(message) = message.as_ref().or_else(later) else {
+                    let Some(message) = copies.get(message_id) else {
                         continue;
                     };
-                    copies.insert(message_id.clone(), message.clone());
                     ledger
                         .of_mut(message)
                         .sent
                         .entry(message_id.clone())
                         .or_insert(seq);
                 }
-                Event::Delivered {
-                    message_id,
-                    message,
-                    ..
-                } => {
+                Event::Delivered { message_id, .. } => {
                     ledger.copies.entry(message_id.clone()).or_default();
-                    let Some(message) = message else { continue };
-                    copies.insert(message_id.clone(), message.clone());
+                    let Some(message) = copies.get(message_id) else {
+                        continue;
+                    };
                     let account = ledger.of_mut(message);
                     account.sent.entry(message_id.clone()).or_insert(seq);
                     account.delivered.push(seq);
@@ -175,17 +166,20 @@ impl Ledger {
                     }
                 }
                 Event::Performed {
-                    write: true,
+                    write,
+                    repeated,
                     message,
                     job,
                     ..
-                } => {
+                } if *write || *repeated => {
                     let message = message
                         .clone()
                         .or_else(|| job.as_ref().and_then(|job| jobs.get(job).cloned()));
                     match message {
-                        Some(message) => ledger.of_mut(&message).writes.push(seq),
-                        None => ledger.strange_writes.push((seq, job.clone())),
+                        Some(message) if *write => ledger.of_mut(&message).writes.push(seq),
+                        Some(message) => ledger.of_mut(&message).repetitions.push(seq),
+                        None if *write => ledger.strange_writes.push((seq, job.clone())),
+                        None => {}
                     }
                 }
                 Event::Stage {
@@ -243,5 +237,36 @@ fn job_names(evidence: Evidence<'_>) -> BTreeMap<String, MessageName> {
             Event::Accepted { message, job } => Some((job.clone(), message.clone())),
             _ => None,
         })
+        .collect()
+}
+
+/// Whose copies they are, by `MessageId`, from the whole history: a system may send or
+/// receive before its client knows what for.
+fn copy_names(
+    evidence: Evidence<'_>,
+    jobs: &BTreeMap<String, MessageName>,
+) -> BTreeMap<String, MessageName> {
+    evidence
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Sent {
+                message_id,
+                message,
+                ids,
+                ..
+            } => {
+                let later = || ids.iter().find_map(|id| jobs.get(id));
+                Some((message_id, message.as_ref().or_else(later)?))
+            }
+            Event::Delivered {
+                message_id,
+                message: Some(message),
+                ..
+            } => Some((message_id, message)),
+            Event::Alias { id, message } => Some((id, message)),
+            _ => None,
+        })
+        .map(|(copy, message)| (copy.clone(), message.clone()))
         .collect()
 }

@@ -17,7 +17,7 @@ pub use account::{Account, Deletion, Ledger};
 pub use attempts::exhausted;
 pub use conclusion::judge_concluded;
 pub use hands::{Asked, Hands};
-pub use totals::{Figure, count, performed_writes};
+pub use totals::{Figure, count, performed_writes, repeated_writes};
 pub use verdict::{Fault, Judgement, Verdict, judge, submitted};
 
 use crate::history::Entry;

@@ -81,3 +81,20 @@ pub fn performed_writes(
         .count();
     i64::try_from(count).unwrap_or(i64::MAX)
 }
+
+/// Writes that such services answered and did not perform, because they had performed one
+/// with the same idempotency key: for one message or for all.
+pub fn repeated_writes(evidence: Evidence<'_>, of: Option<&MessageName>) -> i64 {
+    let count = match of {
+        Some(message) => super::Ledger::of(evidence)
+            .accounts
+            .get(message)
+            .map_or(0, |account| account.repetitions.len()),
+        None => evidence
+            .entries
+            .iter()
+            .filter(|entry| matches!(entry.event, Event::Performed { repeated: true, .. }))
+            .count(),
+    };
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -41,7 +41,6 @@ pub(super) fn read_container<'n>(
     Some(Container {
         room: Room {
             image: image?.map(|(image, _)| image.to_owned()),
-            memory: None,
             cpus: cpus?,
         },
         address: address?,

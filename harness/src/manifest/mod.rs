@@ -125,6 +125,12 @@ pub enum DependencyProtocol {
 }
 
 impl Manifest {
+    /// How attempts that start are counted, if the manifest says so.
+    pub fn attempts_witness(&self) -> Option<&Witness> {
+        let total = self.attempts.as_ref()?.started.as_ref()?;
+        self.totals.get(total)?.witness.as_ref()
+    }
+
     /// Which protocol is spoken with a dependency, or with a process that listens.
     pub fn protocol_of(&self, dependency: &DependencyName) -> DependencyProtocol {
         match self.dependencies.get(dependency).map(|one| &one.protocol) {
@@ -328,11 +334,14 @@ pub struct Process {
     pub ready_within: Duration,
     /// How long a requested stop (SIGTERM) may take before SIGKILL.
     pub stop_within: Duration,
-    /// What it runs in.
+    /// The most memory it may use, in bytes. In a container more kills it; as a host
+    /// process an allocation that needs more fails, of which most programs die.
+    pub memory: Option<u64>,
+    /// What holds where it runs in a container.
     pub container: Container,
 }
 
-/// What a process gets where it runs in a container; its memory is bounded anywhere.
+/// What a process gets where it runs in a container.
 #[derive(Clone, Debug, Default)]
 pub struct Container {
     /// Image and limits.

@@ -80,8 +80,6 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
         None => Some(Container::default()),
         Some(node) => read_container(cx, node, table.what("container")),
     };
-    let mut container = container?;
-    container.room.memory = memory?;
     Some(Process {
         command: command?,
         instances: u32::try_from(instances?).ok()?,
@@ -91,7 +89,8 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
         consumes: consumes?,
         ready_within: ready_within?,
         stop_within: stop_within?,
-        container,
+        memory: memory?,
+        container: container?,
     })
 }
 

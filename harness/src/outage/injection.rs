@@ -1,7 +1,9 @@
 //! Injecting outages: what is on at this moment, and what it makes of each call. What an
 //! [`Injection`] injected is healed when it is dropped.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod state;
+
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,12 +11,11 @@ use futures::future::BoxFuture;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use self::state::{Entry, Phase, State};
 use super::treatment::{Aftermath, Treatment};
 use super::{ErrorReply, Moment, Outage, Way};
 use crate::history::{Event, History};
-use crate::ids::{
-    CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, StageName,
-};
+use crate::ids::{DependencyName, FaultId, Incarnation, MessageName, StageName};
 use crate::judge::{Evidence, count};
 use crate::manifest::Manifest;
 use crate::tap::{Call, Discard, Line, Side};
@@ -42,37 +43,6 @@ struct Inner {
     state: Mutex<State>,
     /// Changes whenever an outage begins or ends.
     changed: watch::Sender<u64>,
-}
-
-#[derive(Default)]
-struct State {
-    entries: Vec<Entry>,
-    lines: BTreeMap<(Incarnation, DependencyName), (SocketAddr, Line)>,
-    servers: BTreeMap<DependencyName, Arc<dyn RealServer>>,
-    /// Declared messages, in their order.
-    declared: Vec<MessageName>,
-    /// Calls that were made on each connection.
-    calls: BTreeMap<ConnectionId, u64>,
-    /// Calls whose reply an outage treats.
-    marked: BTreeMap<CallId, FaultId>,
-}
-
-struct Entry {
-    id: FaultId,
-    outage: Outage,
-    phase: Phase,
-    /// How often its next moment was passed.
-    passed: u32,
-    /// How many calls it treated.
-    treated: u32,
-    landed: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Waiting,
-    On,
-    Over,
 }
 
 /// An outage that was armed; it ends with this.
@@ -575,260 +545,5 @@ impl Outages {
     }
 }
 
-impl Entry {
-    fn concerns(
-        &self,
-        call: &Call,
-        author: &Incarnation,
-        messages: &BTreeSet<MessageName>,
-        declared: &[MessageName],
-    ) -> bool {
-        let Outage {
-            dependency,
-            way,
-            part,
-            ..
-        } = &self.outage;
-        self.phase == Phase::On
-            && *dependency == call.dependency
-            && part.is_of(author)
-            && part.describes(call)
-            && way.concerns(call)
-            && (part.messages.is_empty() || messages.iter().any(|one| part.messages.contains(one)))
-            && part.one_in.is_none_or(|count| {
-                messages.iter().any(|message| {
-                    let place = declared.iter().position(|known| known == message);
-                    place.is_some_and(|place| (place + 1) % (count.max(1) as usize) == 0)
-                })
-            })
-    }
-}
-
-impl State {
-    fn entry(&mut self, id: FaultId) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.id == id)
-    }
-
-    /// Tells every line whether it is to refuse.
-    fn want_lines(&self) -> Vec<(Line, bool)> {
-        self.lines
-            .iter()
-            .map(|((incarnation, dependency), (_, line))| {
-                let refused = self.entries.iter().any(|entry| {
-                    entry.phase == Phase::On
-                        && entry.outage.way == Way::Refuses
-                        && entry.outage.part.is_whole()
-                        && entry.outage.dependency == *dependency
-                        && entry.outage.part.is_of(incarnation)
-                });
-                line.want(refused);
-                (line.clone(), refused)
-            })
-            .collect()
-    }
-
-    fn lines_of(&self, outage: &Outage) -> Vec<(SocketAddr, Line)> {
-        self.lines
-            .iter()
-            .filter(|((incarnation, dependency), _)| {
-                *dependency == outage.dependency && outage.part.is_of(incarnation)
-            })
-            .map(|(_, line)| line.clone())
-            .collect()
-    }
-
-    /// Counts a passage; gives what is due, and what a total may make due.
-    #[expect(
-        clippy::type_complexity,
-        reason = "two lists that one caller takes apart"
-    )]
-    fn pass(
-        &mut self,
-        stage: &StageName,
-        message: Option<&MessageName>,
-        passer: &Incarnation,
-    ) -> (Vec<(FaultId, Phase)>, Vec<(FaultId, Phase, Moment)>) {
-        let (mut due, mut totals) = (Vec::new(), Vec::new());
-        for entry in &mut self.entries {
-            let moments: Vec<Moment> = match entry.phase {
-                Phase::Waiting => entry.outage.from.iter().cloned().collect(),
-                Phase::On => entry.outage.until.clone(),
-                Phase::Over => continue,
-            };
-            for moment in moments {
-                if moment.counts(stage, message) {
-                    entry.passed += 1;
-                    if let Moment::Passed { times, .. } = &moment
-                        && entry.passed >= *times
-                    {
-                        if entry.phase == Phase::Waiting && entry.outage.part.of_passer {
-                            let of = (passer.role.clone(), Some(passer.instance));
-                            entry.outage.part.of = Some(of);
-                        }
-                        due.push((entry.id, entry.phase));
-                    }
-                }
-                if matches!(moment, Moment::Total { .. }) {
-                    totals.push((entry.id, entry.phase, moment));
-                }
-            }
-        }
-        (due, totals)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::Author;
-    use crate::judge::story::MANIFEST;
-    use crate::outage::Part;
-    use crate::tap::{HttpRequest, Reply, Request};
-
-    fn outages() -> (tempfile::TempDir, Outages) {
-        let directory = tempfile::tempdir().unwrap();
-        let history = History::begin(directory.path(), Vec::new()).unwrap();
-        let outages = Outages::new(Arc::new(MANIFEST.clone()), Arc::new(history));
-        for message in ["M1", "M2", "M3", "M4", "M5", "M6"] {
-            outages.declare(&message.into());
-        }
-        (directory, outages)
-    }
-
-    fn outage(way: Way, part: Part, from: Option<Moment>, until: Option<Moment>) -> Outage {
-        Outage {
-            dependency: "carrier".into(),
-            way,
-            part,
-            from,
-            until: until.into_iter().collect(),
-        }
-    }
-
-    fn call(number: u64, by: u32) -> Call {
-        Call {
-            id: CallId(number),
-            author: Author::Process(packer(by)),
-            dependency: "carrier".into(),
-            connection: ConnectionId(number),
-            request: Request::Http(HttpRequest {
-                method: "POST".to_owned(),
-                path: "/parcels".to_owned(),
-                query: None,
-                headers: Vec::new(),
-                body: bytes::Bytes::new(),
-            }),
-        }
-    }
-
-    fn packer(instance: u32) -> Incarnation {
-        Incarnation {
-            role: "packer".into(),
-            instance,
-            start: 1,
-        }
-    }
-
-    fn answers(outages: &Outages, call: &Call, message: &str) -> bool {
-        let messages = BTreeSet::from([MessageName::new(message)]);
-        matches!(outages.before(call, &messages), Treatment::Answer(Reply::Http(reply)) if reply.status == 503)
-    }
-
-    fn ill() -> Way {
-        Way::Answers(ErrorReply::Status(503))
-    }
-
-    #[tokio::test]
-    async fn one_message_in_three_is_every_third_that_was_declared() {
-        let (_directory, outages) = outages();
-        let part = Part {
-            one_in: Some(3),
-            ..Part::default()
-        };
-        let _ill = outages
-            .arm(FaultId(1), outage(ill(), part, None, None))
-            .await;
-        let ill: Vec<&str> = ["M1", "M2", "M3", "M4", "M5", "M6"]
-            .into_iter()
-            .filter(|message| answers(&outages, &call(1, 1), message))
-            .collect();
-        assert_eq!(ill, ["M3", "M6"]);
-    }
-
-    #[tokio::test]
-    async fn it_ends_after_so_many_calls_and_when_its_injection_is_dropped() {
-        let (_directory, outages) = outages();
-        let twice = outage(ill(), Part::default(), None, Some(Moment::Calls(2)));
-        let _twice = outages.arm(FaultId(1), twice).await;
-        let answered = |outages: &Outages| {
-            (1..=3)
-                .filter(|one| answers(outages, &call(*one, 1), "M1"))
-                .count()
-        };
-        assert_eq!(answered(&outages), 2);
-        let lasting = outages
-            .arm(FaultId(2), outage(ill(), Part::default(), None, None))
-            .await;
-        assert_eq!(answered(&outages), 3);
-        drop(lasting);
-        assert_eq!(answered(&outages), 0);
-    }
-
-    #[tokio::test]
-    async fn it_begins_with_a_passage_and_concerns_who_passed() {
-        let (_directory, outages) = outages();
-        let part = Part {
-            of_passer: true,
-            ..Part::default()
-        };
-        let from = Moment::Passed {
-            stage: "tried".into(),
-            message: Some("M2".into()),
-            times: 1,
-        };
-        let _ill = outages
-            .arm(FaultId(1), outage(ill(), part, Some(from), None))
-            .await;
-        let (tried, first, second) = ("tried".into(), "M1".into(), "M2".into());
-        outages.passed(&tried, Some(&first), &packer(1)).await;
-        assert!(!answers(&outages, &call(1, 2), "M2"));
-        outages.passed(&tried, Some(&second), &packer(2)).await;
-        assert!(answers(&outages, &call(2, 2), "M2"));
-        assert!(!answers(&outages, &call(3, 1), "M2"));
-    }
-
-    #[tokio::test]
-    async fn what_hangs_goes_on_when_it_is_over() {
-        let (_directory, outages) = outages();
-        let hanging = outages
-            .arm(FaultId(1), outage(Way::Hangs, Part::default(), None, None))
-            .await;
-        let Treatment::Wait(over) = outages.before(&call(1, 1), &BTreeSet::new()) else {
-            panic!("it does not hang");
-        };
-        let waiting = tokio::spawn(over);
-        hanging.heal().await;
-        waiting.await.unwrap();
-        let after = outages.before(&call(1, 1), &BTreeSet::new());
-        assert!(matches!(after, Treatment::Forward));
-    }
-
-    #[tokio::test]
-    async fn a_reply_that_comes_after_the_write_is_dropped() {
-        let (_directory, outages) = outages();
-        let way = Way::PerformsAndCloses;
-        let _ill = outages
-            .arm(FaultId(1), outage(way, Part::default(), None, None))
-            .await;
-        let call = call(1, 1);
-        assert!(matches!(
-            outages.before(&call, &BTreeSet::new()),
-            Treatment::Forward
-        ));
-        assert!(matches!(
-            outages.after(&call),
-            Some(Aftermath::Discard(Discard::Close))
-        ));
-        assert!(outages.after(&call).is_none());
-    }
-}
+mod tests;

@@ -18,7 +18,8 @@ impl Rehearsal {
         let written = exhausted.limit.render(&lookup).unwrap_or_default();
         for message in messages.into_keys() {
             let Ok(limit) = written.trim().parse() else {
-                self.doubt(format!("`{written}` is no limit of attempts"));
+                self.board
+                    .doubt(format!("`{written}` is no limit of attempts"));
                 return Ok(());
             };
             let counted = self.on_record(exhausted.counted.as_ref(), &message).await?;
@@ -35,7 +36,7 @@ impl Rehearsal {
                 None => None,
                 Some(figure) => {
                     let Ok(number) = figure.trim().parse() else {
-                        self.doubt(format!(
+                        self.board.doubt(format!(
                             "the attempts that counted of {message} are {figure:?}, which is no number"
                         ));
                         continue;
@@ -67,15 +68,11 @@ impl Rehearsal {
         match self.observe(observation, message).await? {
             Ok(value) => Ok(Some(value)),
             Err(error) => {
-                self.doubt(format!(
+                self.board.doubt(format!(
                     "the {observation} of {message} could not be read: {error}"
                 ));
                 Ok(None)
             }
         }
-    }
-
-    fn doubt(&self, reason: String) {
-        self.board.history().append(Event::Doubt { reason });
     }
 }

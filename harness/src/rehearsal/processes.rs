@@ -7,102 +7,36 @@
 //! expired ─▶ next incarnation
 //! ```
 
+mod actor;
+mod error;
+mod slot;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
-use super::board::{Actor, Board, Life};
+pub use self::error::ProcessError;
+use self::slot::{Current, Now, Running, Slot};
+use super::board::{Actor as _, Board, Life};
 use super::deliveries::Delivery;
 use super::dependencies::Dependencies;
 use super::surroundings::Surroundings;
-use crate::deployment::readiness::{self, Cause, Condition, NotReady};
-use crate::deployment::{Child, Driver, ExitOutcome, Logs, Seat, SeatError, StartError, State};
+use crate::deployment::readiness::{self, Cause, Condition};
+use crate::deployment::{Driver, ExitOutcome, Logs, Start};
 use crate::history::{DeathCause, Event};
-use crate::ids::{Author, DependencyName, FaultId, Incarnation, RoleName};
-use crate::manifest::{Address, Process, Ready, Restart, UnknownPlaceholder};
-use crate::tap::{Gate, Tap};
+use crate::ids::{Author, FaultId, Incarnation, RoleName};
+use crate::manifest::{Address, Process, Ready, Restart};
+use crate::tap::Tap;
 
 /// How long the dependencies may take to see the end of a dead process's connections.
 const DRAIN: Duration = Duration::from_secs(10);
 /// So many unordered deaths in a row before the process was ready are a crash loop.
 const FALSE_STARTS: u32 = 5;
-
-/// A process could not be run as the scenario needs it.
-#[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
-    /// It could not be started.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// It did not become ready.
-    #[error(transparent)]
-    NotReady(Box<NotReady>),
-    /// Its taps could not be opened.
-    #[error("cannot open a tap for {incarnation} in front of `{dependency}`: {source}")]
-    Tap {
-        /// Whose.
-        incarnation: Incarnation,
-        /// In front of what.
-        dependency: DependencyName,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A placeholder of the manifest has no value here.
-    #[error("the command of `{role}`: {source}")]
-    Placeholder {
-        /// Whose command.
-        role: RoleName,
-        /// Which.
-        source: UnknownPlaceholder,
-    },
-    /// It died again and again before it was ready.
-    #[error(
-        "`{process}` died {times} times in a row before it was ready; the last time it {outcome}; see {log}"
-    )]
-    CrashLoop {
-        /// Which.
-        process: String,
-        /// How often.
-        times: u32,
-        /// How it ended last.
-        outcome: ExitOutcome,
-        /// Where its output is.
-        log: String,
-    },
-    /// The scenario asks for a process that does not run.
-    #[error("no `{process}` is running")]
-    NotRunning {
-        /// Which.
-        process: String,
-    },
-    /// It could not be cut off, or joined again.
-    #[error(transparent)]
-    Seat(#[from] SeatError),
-    /// A signal had no effect.
-    #[error("{signal} to {process}: {reason}")]
-    Signal {
-        /// Whom.
-        process: String,
-        /// What.
-        signal: Signal,
-        /// Why not.
-        reason: String,
-    },
-    /// It cannot be run; an earlier message says why.
-    #[error("{0}")]
-    Broken(Arc<ProcessError>),
-}
-
-impl From<NotReady> for ProcessError {
-    fn from(error: NotReady) -> Self {
-        Self::NotReady(Box::new(error))
-    }
-}
 
 /// All processes of one rehearsal.
 #[derive(Clone)]
@@ -115,54 +49,6 @@ struct Inner {
     logs: PathBuf,
     real_time: bool,
     slots: Mutex<BTreeMap<(RoleName, u32), Arc<Slot>>>,
-}
-
-/// One instance of a role, through all its incarnations.
-struct Slot {
-    role: RoleName,
-    instance: u32,
-    /// Whether it should be up.
-    wanted: watch::Sender<bool>,
-    now: watch::Sender<Now>,
-    current: watch::Sender<Option<Current>>,
-    /// Where it runs; taken at its first start.
-    seat: Mutex<Option<Seat>>,
-}
-
-/// What an instance is doing.
-#[derive(Clone, Debug)]
-enum Now {
-    /// Not there.
-    Down,
-    /// Dead; its connections and what it had in hand are being settled.
-    Ending,
-    Starting,
-    Up,
-    /// It cannot be run.
-    Broken(Arc<ProcessError>),
-}
-
-/// The running incarnation, for whoever wants to signal or reach it.
-#[derive(Clone)]
-struct Current {
-    incarnation: Incarnation,
-    child: Child,
-    gate: Arc<Gate>,
-    /// Where its clients connect, if it listens.
-    front: Option<SocketAddr>,
-    cause: Arc<Mutex<Option<DeathCause>>>,
-    /// True once its end stands in the history.
-    ended: watch::Receiver<bool>,
-}
-
-/// The running incarnation, for its supervisor.
-struct Running {
-    current: Current,
-    ended: watch::Sender<bool>,
-    around: Surroundings,
-    /// Where it is reached, if it listens.
-    reached: Option<SocketAddr>,
-    seat: Seat,
 }
 
 impl Processes {
@@ -315,7 +201,10 @@ impl Processes {
         )
         .await?;
         let logs = Logs::together(self.0.logs.join(format!("{incarnation}.log")));
-        let start = around.start(board.manifest(), &incarnation, &process.command, logs)?;
+        let start = Start {
+            memory: process.memory,
+            ..around.start(board.manifest(), &incarnation, &process.command, logs)?
+        };
         board.register(&incarnation);
         let room = &process.container.room;
         let child = match driver.start(start, &seat, room).await {
@@ -730,104 +619,6 @@ impl Processes {
     /// The run's driver, for whatever else is started in this rehearsal.
     pub(super) fn driver(&self) -> &Arc<dyn Driver> {
         &self.0.driver
-    }
-}
-
-impl Actor for Processes {
-    fn signal(
-        &self,
-        incarnation: Incarnation,
-        signal: Signal,
-        fault: Option<FaultId>,
-    ) -> BoxFuture<'static, Result<String, String>> {
-        let processes = self.clone();
-        Box::pin(async move {
-            let Some(current) = processes.current(&incarnation).await else {
-                return Err(format!("{incarnation} was gone already"));
-            };
-            if signal == Signal::SIGKILL {
-                // No byte may pass between the decision and the signal.
-                processes.0.board.set_life(&incarnation, Life::Ending);
-                current.gate.close().await;
-            }
-            processes.note_signal(&incarnation, signal, fault);
-            let pid = current.child.pid();
-            match signal {
-                Signal::SIGKILL => processes.end(&current, signal, DeathCause::Ordered).await,
-                Signal::SIGSTOP => {
-                    processes.0.board.set_life(&incarnation, Life::Stopped);
-                    current
-                        .child
-                        .signal(signal)
-                        .map_err(|error| error.to_string())?;
-                    if current.child.stopped().await {
-                        Ok(format!("{incarnation} (pid {pid}) is stopped"))
-                    } else {
-                        Err(format!(
-                            "{incarnation} (pid {pid}) ended instead of stopping"
-                        ))
-                    }
-                }
-                Signal::SIGCONT => {
-                    current
-                        .child
-                        .signal(signal)
-                        .map_err(|error| error.to_string())?;
-                    if current.child.running().await {
-                        processes.0.board.set_life(&incarnation, Life::Running);
-                        Ok(format!("{incarnation} (pid {pid}) goes on"))
-                    } else {
-                        Err(format!(
-                            "{incarnation} (pid {pid}) ended instead of going on"
-                        ))
-                    }
-                }
-                _ => {
-                    locked(&current.cause).get_or_insert(DeathCause::Ordered);
-                    current
-                        .child
-                        .signal(signal)
-                        .map_err(|error| error.to_string())?;
-                    Ok(match current.child.state() {
-                        State::Exited(outcome) => format!("{incarnation} (pid {pid}) {outcome}"),
-                        State::Running | State::Stopped => {
-                            format!("{signal} was delivered to {incarnation} (pid {pid})")
-                        }
-                    })
-                }
-            }
-        })
-    }
-
-    fn expire(&self, orphans: Vec<Delivery>) -> BoxFuture<'static, ()> {
-        let processes = self.clone();
-        Box::pin(async move { processes.expire_all(orphans).await })
-    }
-}
-
-impl Slot {
-    fn name(&self) -> String {
-        format!("{}-{}", self.role, self.instance)
-    }
-
-    /// Resolves once it is up, or cannot be.
-    async fn up(&self) -> Result<(), ProcessError> {
-        let mut now = self.now.subscribe();
-        let reached = now
-            .wait_for(|now| matches!(now, Now::Up | Now::Broken(_)))
-            .await;
-        match reached.as_deref() {
-            Ok(Now::Broken(error)) => Err(ProcessError::Broken(Arc::clone(error))),
-            Ok(_) => Ok(()),
-            Err(_) => Err(ProcessError::NotRunning {
-                process: self.name(),
-            }),
-        }
-    }
-
-    /// The incarnation that runs now.
-    fn now(&self) -> Option<Current> {
-        self.current.borrow().clone()
     }
 }
 

@@ -8,7 +8,7 @@ use self::totals::{DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REPETITIONS, OUTSIDE_REQ
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::MessageName;
-use crate::judge::{Evidence, Figure, Ledger, count, performed_writes};
+use crate::judge::{Evidence, Figure, Ledger, count, performed_writes, repeated_writes};
 use crate::manifest::{Protocol, Total};
 
 /// The names of totals that every system has.
@@ -112,7 +112,10 @@ impl Rehearsal {
         }
         self.note_exhausted().await?;
         if self.honours_keys() {
-            let repetitions = Figure::from([(String::new(), self.repetitions(None))]);
+            let repetitions = Figure::from([(
+                String::new(),
+                self.evidence(|evidence| repeated_writes(evidence, None)),
+            )]);
             let name = OUTSIDE_REPETITIONS.to_owned();
             snapshot.totals.insert(name, repetitions);
         }
@@ -126,33 +129,6 @@ impl Rehearsal {
             let mut routes = dependency.routes().iter();
             routes.any(|route| route.key_header.is_some())
         })
-    }
-
-    /// Requests that were answered like an earlier one, for one message or for all.
-    fn repetitions(&self, of: Option<&MessageName>) -> i64 {
-        let wanted = of.map(|message| (message, self.job_of(message)));
-        let repetitions = self.board.history().read(|entries| {
-            entries
-                .iter()
-                .filter(|entry| match (&entry.event, &wanted) {
-                    (Event::Performed { repeated, .. }, None) => *repeated,
-                    (
-                        Event::Performed {
-                            repeated,
-                            message,
-                            job,
-                            ..
-                        },
-                        Some((wanted, known)),
-                    ) => {
-                        let named = message.as_ref() == Some(*wanted);
-                        *repeated && (named || (job.is_some() && job == known))
-                    }
-                    _ => false,
-                })
-                .count()
-        });
-        i64::try_from(repetitions).unwrap_or(i64::MAX)
     }
 
     async fn count_total(&self, name: &str, total: &Total) -> Result<Figure, RehearsalError> {
@@ -223,7 +199,7 @@ impl Rehearsal {
             return Some(self.evidence(writes));
         }
         if name == OUTSIDE_REPETITIONS {
-            return Some(self.repetitions(Some(message)));
+            return Some(self.evidence(|evidence| repeated_writes(evidence, Some(message))));
         }
         let witness = self.manifest.totals.get(name)?.witness.as_ref()?;
         let figure = self.evidence(|evidence| count(evidence, witness, Some(message)));

@@ -160,6 +160,7 @@ impl Surroundings {
             directory: manifest.root.clone(),
             logs,
             account: None,
+            memory: None,
             namespace: false,
         })
     }

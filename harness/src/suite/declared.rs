@@ -3,13 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use super::steps::{DECLARES, PUTS};
 use crate::fault::Whose;
 use crate::gherkin::{Arguments, Complaint, Scenario, Table, Value};
 use crate::ids::MessageName;
-
-/// The phrases that make messages known begin so.
-const DECLARES: &str = "the messages {messages}";
-const PUTS: &str = "{message} is put on the queue";
 
 pub(super) fn check(scenario: &Scenario, steps: &[(&str, &Arguments)]) -> Vec<Complaint> {
     let mut known: BTreeSet<&MessageName> = BTreeSet::new();

@@ -98,6 +98,19 @@ impl Scene {
         }
     }
 
+    /// Whether a figure of messages can be held against what is expected: nothing proves
+    /// something only of messages that came in.
+    pub(super) async fn check_countable(
+        &mut self,
+        messages: &[MessageName],
+        expected: i64,
+    ) -> Result<(), StepError> {
+        if expected == 0 {
+            return self.check_known(messages).await;
+        }
+        self.check_declared(messages)
+    }
+
     /// Arms a fault, before or while the system runs.
     pub(super) fn arm(&mut self, fault: Fault) -> Result<(), StepError> {
         self.check_declared(fault.whose.named())?;

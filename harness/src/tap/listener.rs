@@ -6,12 +6,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use socket2::{SockFilter, SockRef};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::line::Line;
+use super::retreat::retreat;
 use super::{Director, Gate};
 use crate::ids::{Author, ConnectionId, DependencyName};
 
@@ -165,22 +165,7 @@ where
     /// Refuses connections for as long as that is wanted. The port stays bound, so that
     /// nobody else gets it.
     async fn refuse(&self, listener: TcpListener, address: SocketAddr) -> Option<TcpListener> {
-        // Whoever the system greeted already would be reset by the end of the listener,
-        // which is no refusal.
-        let waiting = listener.into_std().ok()?;
-        // Nor does it greet anybody new meanwhile: what comes is dropped unread and sent
-        // again. Where the filter cannot be set, who comes right now may be reset.
-        let _ = SockRef::from(&waiting).attach_filter(&[DROP_ALL]);
-        while let Ok((client, _)) = waiting.accept() {
-            // It may have come into being with the listener's filter.
-            let _ = SockRef::from(&client).detach_filter();
-            if client.set_nonblocking(true).is_ok()
-                && let Ok(client) = TcpStream::from_std(client)
-            {
-                self.take(client);
-            }
-        }
-        drop(waiting);
+        retreat(listener.into_std().ok()?, |client| self.take(client)).await;
         let bound = loop {
             if let Ok(bound) = bind(address) {
                 break bound;
@@ -218,9 +203,6 @@ where
         });
     }
 }
-
-/// The packet filter `BPF_RET | BPF_K` with 0: keep no byte (`socket(7)`, `SO_ATTACH_FILTER`).
-const DROP_ALL: SockFilter = SockFilter::new(0x06, 0, 0, 0);
 
 /// Takes a port without listening on it.
 fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
@@ -298,6 +280,31 @@ mod tests {
             assert_eq!(after.read_u8().await.unwrap(), b'a');
         }
         assert_eq!(before.read_u8().await.unwrap(), b'a');
+        tap.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn whoever_connects_while_refusing_begins_is_served_or_refused_and_never_reset() {
+        let tap = tap().await;
+        let address = tap.address();
+        for _ in 0..5 {
+            let clients: Vec<_> = (0..50)
+                .map(|_| {
+                    tokio::spawn(async move {
+                        let mut client = TcpStream::connect(address).await?;
+                        client.read_u8().await
+                    })
+                })
+                .collect();
+            tap.line().refuse().await;
+            for client in clients {
+                match client.await.unwrap() {
+                    Ok(byte) => assert_eq!(byte, b'a'),
+                    Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused),
+                }
+            }
+            tap.line().accept().await;
+        }
         tap.close().await;
     }
 

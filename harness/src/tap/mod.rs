@@ -20,6 +20,7 @@ pub mod http;
 mod line;
 mod listener;
 pub mod postgres;
+mod retreat;
 pub mod sqs;
 
 pub use call::{

@@ -135,7 +135,7 @@ fn request(
     let (repository, tag) = image::split(image);
     let joined = format!("container:{}", holder.id());
     let ours = room.image.is_none();
-    let Room { memory, cpus, .. } = *room;
+    let (memory, cpus) = (start.memory, room.cpus);
     let mut request = GenericImage::new(repository, tag)
         .with_entrypoint(&program)
         .with_cmd(

@@ -346,6 +346,7 @@ impl Ground {
             directory: self.home.data.clone(),
             logs: Logs::together(&self.log),
             account: self.account,
+            memory: None,
             namespace: true,
         };
         let child = match Child::start(start.clone(), &self.registry).await {

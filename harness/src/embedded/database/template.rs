@@ -276,6 +276,7 @@ async fn initdb(
         directory: "/".into(),
         logs: Logs::together(log),
         account,
+        memory: None,
         namespace: false,
     };
     let child = Child::start(start, registry).await?;

@@ -15,35 +15,31 @@ pub struct Visitor {
 impl Visitor {
     /// The connections to one database, in the order of its server's log.
     pub fn all(log: &str, database: &str) -> Vec<Self> {
-        of(log, database)
-    }
-}
-
-fn of(log: &str, database: &str) -> Vec<Visitor> {
-    let mut ports: BTreeMap<&str, u16> = BTreeMap::new();
-    let mut visitors = Vec::new();
-    for line in log.lines() {
-        let Some((process, told)) = parts(line) else {
-            continue;
-        };
-        if let Some(port) = told
-            .strip_prefix("connection received: ")
-            .and_then(|told| value(told, "port"))
-        {
-            if let Ok(port) = port.parse() {
-                ports.insert(process, port);
+        let mut ports: BTreeMap<&str, u16> = BTreeMap::new();
+        let mut visitors = Vec::new();
+        for line in log.lines() {
+            let Some((process, told)) = parts(line) else {
+                continue;
+            };
+            if let Some(port) = told
+                .strip_prefix("connection received: ")
+                .and_then(|told| value(told, "port"))
+            {
+                if let Ok(port) = port.parse() {
+                    ports.insert(process, port);
+                }
+            } else if let Some(told) = told.strip_prefix("connection authorized: ")
+                && value(told, "database") == Some(database)
+                && let Some(port) = ports.get(process)
+            {
+                visitors.push(Self {
+                    port: *port,
+                    application: value(told, "application_name").map(str::to_owned),
+                });
             }
-        } else if let Some(told) = told.strip_prefix("connection authorized: ")
-            && value(told, "database") == Some(database)
-            && let Some(port) = ports.get(process)
-        {
-            visitors.push(Visitor {
-                port: *port,
-                application: value(told, "application_name").map(str::to_owned),
-            });
         }
+        visitors
     }
-    visitors
 }
 
 /// The process and the message of a line: `2026-11-30 06:12:00.000 UTC [42] LOG:  …`.
@@ -77,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_connection_s_port_is_found_by_its_process_also_when_the_number_comes_again() {
-        let ports: Vec<u16> = of(LOG, "run-1-database")
+        let ports: Vec<u16> = Visitor::all(LOG, "run-1-database")
             .iter()
             .map(|visitor| visitor.port)
             .collect();
@@ -86,14 +82,14 @@ mod tests {
 
     #[test]
     fn the_application_s_name_is_told_where_it_was_given() {
-        let visitors = of(LOG, "run-1-database");
+        let visitors = Visitor::all(LOG, "run-1-database");
         assert_eq!(visitors[0].application.as_deref(), Some("rehearse"));
         assert_eq!(visitors[1].application, None);
     }
 
     #[test]
     fn other_databases_do_not_matter() {
-        assert_eq!(of(LOG, "run-2-database").len(), 1);
-        assert_eq!(of(LOG, "run-3-database"), []);
+        assert_eq!(Visitor::all(LOG, "run-2-database").len(), 1);
+        assert_eq!(Visitor::all(LOG, "run-3-database"), []);
     }
 }

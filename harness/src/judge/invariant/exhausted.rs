@@ -94,8 +94,7 @@ fn declared<'e>(entries: &'e [Entry], wanted: &MessageName) -> Option<&'e Blob> 
 
 /// The attempts of a message that were seen to start in its present series.
 fn started(so_far: Evidence<'_>, message: &MessageName) -> Option<i64> {
-    let total = so_far.manifest.attempts.as_ref()?.started.as_ref()?;
-    let witness = so_far.manifest.totals.get(total)?.witness.as_ref()?;
+    let witness = so_far.manifest.attempts_witness()?;
     let ledger = Ledger::of(so_far);
     let series = ledger.accounts.get(message)?.series.last().copied();
     let begun = so_far

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::history::{Entry, Event};
+use crate::history::Event;
 use crate::ids::{MessageName, RoleName};
 use crate::judge::{Evidence, Ledger, Violation};
-use crate::manifest::{Manifest, Witness};
 
 pub(super) const NAME: &str = "no attempt without a receive";
 
-pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
-    let Some(witness) = started(evidence.manifest) else {
+pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
+    let Some(witness) = evidence.manifest.attempts_witness() else {
         return Vec::new();
     };
     let roles: BTreeSet<&RoleName> = witness
@@ -19,25 +18,23 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
         .filter_map(|stage| evidence.manifest.stages.get(stage))
         .flat_map(|stage| &stage.roles)
         .collect();
-    let copies = copies(evidence.entries);
+    let whose: BTreeMap<u64, &MessageName> = ledger
+        .accounts
+        .iter()
+        .flat_map(|(message, account)| account.delivered.iter().map(move |at| (*at, message)))
+        .collect();
     let mut receives: BTreeMap<&MessageName, Vec<u64>> = BTreeMap::new();
     let mut starts: BTreeMap<&MessageName, (i64, Vec<u64>)> = BTreeMap::new();
     let mut convicted = BTreeSet::new();
     let mut violations = Vec::new();
     for entry in evidence.entries {
         match &entry.event {
-            Event::Delivered {
-                author,
-                message_id,
-                message,
-                ..
-            } if author
-                .incarnation()
-                .is_some_and(|by| roles.contains(&by.role)) =>
+            Event::Delivered { author, .. }
+                if author
+                    .incarnation()
+                    .is_some_and(|by| roles.contains(&by.role)) =>
             {
-                // A receive that came before its client knew the job is one nevertheless.
-                let message = message.as_ref().or_else(|| copies.get(message_id).copied());
-                if let Some(message) = message {
+                if let Some(message) = whose.get(&entry.seq) {
                     receives.entry(message).or_default().push(entry.seq);
                 }
             }
@@ -71,33 +68,6 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
         }
     }
     violations
-}
-
-/// How attempts that start are counted.
-fn started(manifest: &Manifest) -> Option<&Witness> {
-    let total = manifest.attempts.as_ref()?.started.as_ref()?;
-    manifest.totals.get(total)?.witness.as_ref()
-}
-
-/// Whose copies they are, by `MessageId`, as far as the history ever tells.
-fn copies(entries: &[Entry]) -> BTreeMap<&String, &MessageName> {
-    entries
-        .iter()
-        .filter_map(|entry| match &entry.event {
-            Event::Sent {
-                message_id,
-                message: Some(message),
-                ..
-            }
-            | Event::Delivered {
-                message_id,
-                message: Some(message),
-                ..
-            } => Some((message_id, message)),
-            Event::Alias { id, message } => Some((id, message)),
-            _ => None,
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ impl Board {
             }
         }
         for reason in doubts {
-            self.0.history.append(Event::Doubt { reason });
+            self.doubt(reason);
         }
         for one in &triggered {
             self.0.history.append(Event::Triggered {

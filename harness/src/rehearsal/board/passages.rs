@@ -85,9 +85,13 @@ impl Board {
     /// Something was to be an announcement and is none. Said once, however often.
     pub(super) fn doubt_announcement(&self, reason: &str) {
         if self.state().misannounced.insert(reason.to_owned()) {
-            let reason = reason.to_owned();
-            self.0.history.append(Event::Doubt { reason });
+            self.doubt(reason.to_owned());
         }
+    }
+
+    /// Something that must not be guessed makes the verdict an error.
+    pub(in crate::rehearsal) fn doubt(&self, reason: String) {
+        self.0.history.append(Event::Doubt { reason });
     }
 
     /// Records the passages of a call, one for each message.

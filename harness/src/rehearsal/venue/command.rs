@@ -58,6 +58,7 @@ pub(super) async fn run_command(
         directory: manifest.root.clone(),
         logs: Logs::together(&log),
         account: None,
+        memory: None,
         namespace: false,
     };
     let child = Child::start(start, registry)

@@ -43,6 +43,7 @@ pub(in crate::rehearsal) async fn start_queue_server(
         directory: logs.to_owned(),
         logs: Logs::together(logs.join("queue.log")),
         account: None,
+        memory: None,
         namespace: false,
     };
     std::fs::create_dir_all(logs).ok();

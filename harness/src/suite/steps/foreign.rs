@@ -7,9 +7,12 @@ use crate::suite::Scene;
 
 const GROUP: &str = "foreign messages";
 
+/// How every phrase begins that makes a message known by putting it on a queue.
+pub(in crate::suite) const PUTS: &str = "{message} is put on the queue";
+
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
-        Step::when("{message} is put on the queue {queue} with this body")
+        Step::when(format!("{PUTS} {{queue}} with this body"))
             .also(StepKind::Given)
             .doc("Puts the text below the step on a queue, past the system, and calls it by this name.")
             .example("When M16 is put on the queue jobs with this body")
@@ -23,7 +26,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     put(scene, &arguments.message(0), arguments.text(1), &text.content).await
                 })
             }),
-        Step::when("{message} is put on the queue {queue} with the body {string}")
+        Step::when(format!("{PUTS} {{queue}} with the body {{string}}"))
             .also(StepKind::Given)
             .doc("Puts this text on a queue, past the system.")
             .example("When M16 is put on the queue jobs with the body \"not JSON\"")
@@ -33,7 +36,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     put(scene, &arguments.message(0), arguments.text(1), arguments.text(2)).await
                 })
             }),
-        Step::when("{message} is put on the queue {queue} with {int} nested brackets")
+        Step::when(format!("{PUTS} {{queue}} with {{int}} nested brackets"))
             .also(StepKind::Given)
             .doc("Puts JSON on a queue that is nested so deep.")
             .example("When M19 is put on the queue jobs with 100000 nested brackets")
@@ -50,7 +53,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     put(scene, &arguments.message(0), arguments.text(1), &body).await
                 })
             }),
-        Step::when("{message} is put on the queue {queue} with the content of {string}")
+        Step::when(format!("{PUTS} {{queue}} with the content of {{string}}"))
             .also(StepKind::Given)
             .doc("Puts the content of a file on a queue; its path is relative to the manifest.")
             .example("When M16 is put on the queue jobs with the content of \"features/content/foreign.txt\"")

@@ -149,7 +149,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    check(scene, arguments.messages(0), arguments.int(1)).await?;
+                    scene.check_countable(arguments.messages(0), arguments.int(1)).await?;
                     scene.snapshot().await?;
                     for wanted in arguments.messages(0) {
                         let seen = count(scene, |event| {
@@ -316,25 +316,13 @@ fn passes(entry: &Entry, wanted: &MessageName, of: &StageName) -> bool {
         if stage == of && message == wanted)
 }
 
-/// What is to be nothing proves something only of messages that came in.
-pub(super) async fn check(
-    scene: &mut Scene,
-    messages: &[MessageName],
-    expected: i64,
-) -> Result<(), StepError> {
-    if expected == 0 {
-        return scene.check_known(messages).await;
-    }
-    scene.check_declared(messages)
-}
-
 async fn passages(
     scene: &mut Scene,
     messages: &[MessageName],
     stage: &StageName,
     expected: i64,
 ) -> Result<(), StepError> {
-    check(scene, messages, expected).await?;
+    scene.check_countable(messages, expected).await?;
     scene.snapshot().await?;
     for message in messages {
         let seen = scene.running().await?.passages(message, stage);

@@ -5,9 +5,12 @@ use crate::ids::MessageName;
 use crate::rehearsal::Submission;
 use crate::suite::Scene;
 
+/// The phrase that declares messages.
+pub(in crate::suite) const DECLARES: &str = "the messages {messages}";
+
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
-        Step::given("the messages {messages}")
+        Step::given(DECLARES)
             .alias("the message {message}")
             .doc("Declares messages. They carry what the manifest lists first under `messages.kinds`.")
             .example("Given the messages M1 to M5")

@@ -19,6 +19,9 @@ mod total;
 
 use std::sync::Arc;
 
+pub(super) use foreign::PUTS;
+pub(super) use message::DECLARES;
+
 use super::Scene;
 use crate::gherkin::{Objection, Step, StepError};
 use crate::manifest::Manifest;

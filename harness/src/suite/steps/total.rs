@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::figure::Figure;
-use super::log::check;
 use super::objections;
 use super::process::differ;
 use crate::gherkin::{Objection, Row, Step, StepError, StepKind, Table};
@@ -62,7 +61,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 Box::pin(async move {
                     let (messages, expected, total) =
                         (arguments.messages(0), arguments.int(1), arguments.text(2));
-                    check(scene, messages, expected).await?;
+                    scene.check_countable(messages, expected).await?;
                     scene.snapshot().await?;
                     for message in messages {
                         let seen = scene.running().await?.total_of(total, message);
@@ -81,7 +80,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (messages, expected) = (arguments.messages(0), arguments.int(1));
-                    check(scene, messages, expected).await?;
+                    scene.check_countable(messages, expected).await?;
                     scene.snapshot().await?;
                     for message in messages {
                         let seen = received(scene, message).await?;
@@ -118,7 +117,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
 
 /// A figure of single messages is counted by the harness.
 fn check_witnessed(manifest: &Manifest, total: &str) -> Result<(), StepError> {
-    let witnessed = total == totals::OUTSIDE_REQUESTS
+    let witnessed = [totals::OUTSIDE_REQUESTS, totals::OUTSIDE_REPETITIONS].contains(&total)
         || manifest
             .totals
             .get(total)

@@ -1,0 +1,97 @@
+//! What SQS calls are about: one subject for each entry of a batch, or each message of a
+//! receive.
+
+use serde_json::Value;
+
+use super::{Subject, ids_in_message};
+use crate::ids::DependencyName;
+use crate::manifest::{CapturePlace, Manifest, Place, Stage};
+use crate::place;
+use crate::tap::{Call, SqsRequest};
+
+/// The items of an SQS body: batch entries, received messages, or the body itself.
+pub(super) fn items(body: &Value) -> Vec<&Value> {
+    for list in ["Entries", "Messages", "Successful"] {
+        if let Some(items) = body.get(list).and_then(Value::as_array) {
+            return items.iter().collect();
+        }
+    }
+    vec![body]
+}
+
+pub(super) fn ids(manifest: &Manifest, dependency: &DependencyName, item: &Value) -> Vec<String> {
+    let mut ids: Vec<String> = ["MessageId", "ReceiptHandle"]
+        .iter()
+        .filter_map(|member| Some(item.get(member)?.as_str()?.to_owned()))
+        .collect();
+    for member in ["MessageBody", "Body"] {
+        if let Some(body) = item.get(member).and_then(Value::as_str) {
+            ids.extend(ids_in_message(manifest, dependency, body));
+        }
+    }
+    ids
+}
+
+fn confirmed_entries(body: &Value) -> Vec<&str> {
+    let results = body.get("Successful").and_then(Value::as_array);
+    results
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.get("Id")?.as_str())
+        .collect()
+}
+
+pub(super) fn subjects(
+    manifest: &Manifest,
+    call: &Call,
+    stage: &Stage,
+    request: &SqsRequest,
+    reply: Option<&Value>,
+) -> Vec<Subject> {
+    let received = request.action == "ReceiveMessage";
+    let subject = |item: &Value| {
+        let captured = stage
+            .capture
+            .iter()
+            .filter_map(|(name, place)| match place {
+                CapturePlace::Place(Place::Body(path)) => {
+                    let body = item
+                        .get("Body")
+                        .or_else(|| item.get("MessageBody"))?
+                        .as_str()?;
+                    let json: Value = serde_json::from_str(body).ok()?;
+                    Some((name.clone(), place::lookup_body(&json, path)?))
+                }
+                _ => None,
+            })
+            .collect();
+        let ids = ids(manifest, &call.dependency, item);
+        Subject {
+            ids,
+            inherited: Vec::new(),
+            captured,
+        }
+    };
+    if received {
+        // What a receive is about stands in its reply alone.
+        return reply
+            .and_then(|body| body.get("Messages"))
+            .and_then(Value::as_array)
+            .map(|messages| messages.iter().map(subject).collect())
+            .unwrap_or_default();
+    }
+    // Of a batch only what its reply confirms: an entry that a fault took out never arrived.
+    let confirmed = reply
+        .filter(|_| request.body.get("Entries").is_some())
+        .map(|body| confirmed_entries(body));
+    items(&request.body)
+        .into_iter()
+        .filter(|item| {
+            let id = item.get("Id").and_then(Value::as_str);
+            confirmed
+                .as_ref()
+                .is_none_or(|confirmed| id.is_some_and(|id| confirmed.contains(&id)))
+        })
+        .map(subject)
+        .collect()
+}

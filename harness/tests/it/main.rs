@@ -1,0 +1,35 @@
+//! The harness as its users meet it. One executable: each links half the world.
+
+#![allow(missing_docs, unreachable_pub)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what a test cannot do without may panic"
+)]
+
+mod check;
+mod cli_input;
+mod cli_interrupt;
+mod cli_run;
+mod container_dependencies;
+mod database_server;
+mod driver_conformance;
+mod driver_containers;
+mod driver_leftovers;
+mod driver_processes;
+mod driver_support;
+mod engine_errors;
+mod gherkin_libtest;
+mod gherkin_run;
+mod gherkin_toy;
+mod judge_bypass;
+mod judge_histories;
+mod manifest_load;
+mod manifest_messages;
+mod manifest_properties;
+mod no_leak;
+mod python_system;
+mod queue_server;
+mod stub;
+mod tap_http;
+mod tap_postgres;
+mod tap_sqs;
