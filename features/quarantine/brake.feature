@@ -26,3 +26,19 @@ Feature: The brake on quarantine
       | dead letters                 | 0          |
       | outside requests             | 0          |
     And consumption is "stopped"
+
+  Scenario: what workers gave up before a restart counts
+    Given the messages M1 to M20
+    And M1 to M20 are malformed
+    And the attempt limit is 1
+    And the quarantine share is 20
+    And consumption is expected to stop
+    And the worker is killed at deleted of M4 and M8 once
+    When all messages are submitted
+    Then the totals are
+      | quarantined (attempt limit) | 10 |
+      | left in queue               | 10 |
+      | dead letters                | 0  |
+      | outside requests            | 0  |
+    And consumption is "stopped"
+    And stopped was passed with "too large a share quarantined"

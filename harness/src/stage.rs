@@ -20,6 +20,10 @@ use crate::tap::{
     Bind, Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus,
 };
 
+/// A value captured under this name is the job's id: known before any client learns it,
+/// and where no client ever does.
+pub const JOB: &str = "job";
+
 /// One passage of a stage, not yet attributed to messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {

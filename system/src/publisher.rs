@@ -34,7 +34,7 @@ pub(crate) async fn run(settings: config::Publisher) -> Result<(), PublisherErro
             stop.cancel();
         }
     });
-    let store = Store::connect(&settings.database, "publisher", 2).await?;
+    let store = Store::connect(&settings.database, "publisher", 1).await?;
     let queue = Queue::new(&settings.sqs, &settings.queue_url);
     while !stop.is_cancelled() {
         let idle = match publish(&store, &queue, &settings).await {

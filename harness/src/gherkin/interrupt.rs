@@ -1,8 +1,8 @@
-//! Ctrl-C and SIGTERM, as a value that everything which waits can also wait for.
+//! Ctrl-C, SIGTERM and SIGHUP, as a value that everything which waits can also wait for.
 
 use std::io;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// Whether a run should end, and how urgently.
@@ -58,8 +58,8 @@ impl Interrupt {
         let _ = level.wait_for(|level| *level >= wanted).await;
     }
 
-    /// Raises this interrupt at each SIGINT and SIGTERM from now on, for as long as the
-    /// process lives. Must be called once.
+    /// Raises this interrupt at each SIGINT, SIGTERM and SIGHUP (unless that is ignored, as
+    /// under `nohup`) from now on, for as long as the process lives. Must be called once.
     ///
     /// # Errors
     /// If the signals cannot be listened to.
@@ -68,11 +68,17 @@ impl Interrupt {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let (mut ctrl_c, mut terminate) = {
+        let (mut ctrl_c, mut terminate, mut hangup) = {
             let _within = runtime.enter();
+            let hangup = if hangup_is_ignored() {
+                None
+            } else {
+                Some(signal(SignalKind::hangup())?)
+            };
             (
                 signal(SignalKind::interrupt())?,
                 signal(SignalKind::terminate())?,
+                hangup,
             )
         };
         std::thread::Builder::new()
@@ -83,6 +89,7 @@ impl Interrupt {
                         tokio::select! {
                             _ = ctrl_c.recv() => {}
                             _ = terminate.recv() => {}
+                            () = hung_up(&mut hangup) => {}
                         }
                         interrupt.raise();
                     }
@@ -90,4 +97,23 @@ impl Interrupt {
             })?;
         Ok(())
     }
+}
+
+async fn hung_up(hangup: &mut Option<Signal>) {
+    match hangup {
+        Some(hangup) => {
+            hangup.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// `SigIgn` in `proc(5)`: a mask, whose bit 0 is signal 1.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 == 1)
 }

@@ -137,6 +137,16 @@ impl ScenarioOutcome {
         self.evidence.push(evidence);
     }
 
+    /// Makes nothing of all that was found: what is known is not whole, so it convicts
+    /// nobody.
+    pub(super) fn void(&mut self, reason: String) {
+        for evidence in &mut self.evidence {
+            evidence.verdict = Exit::Broken;
+        }
+        self.evidence.insert(0, Evidence::new(Exit::Broken, reason));
+        self.verdict = Exit::Broken;
+    }
+
     /// The gravest evidence.
     pub fn cause(&self) -> Option<&Evidence> {
         self.evidence
@@ -154,6 +164,8 @@ pub struct Closing {
     pub figures: Vec<Figure>,
     /// Where the history is.
     pub history: Option<PathBuf>,
+    /// Why nothing that was found says anything about the system.
+    pub void: Option<String>,
 }
 
 impl Closing {
@@ -173,6 +185,13 @@ impl Closing {
     #[must_use]
     pub fn with_figure(mut self, name: impl Into<String>, value: impl std::fmt::Display) -> Self {
         self.figures.push(Figure::new(name, value));
+        self
+    }
+
+    /// Says that what was found says nothing about the system, and why.
+    #[must_use]
+    pub fn voided(mut self, reason: Option<String>) -> Self {
+        self.void = reason;
         self
     }
 

@@ -4,7 +4,7 @@
 //! Every parameter has a strict pattern. Those with a form of their own also have a
 //! lenient one, that only serves to tell a wrong value from an unknown phrase.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -199,8 +199,10 @@ impl Parameter {
         match self {
             Self::Int => text
                 .parse()
+                .ok()
+                .filter(|number| *number >= 0)
                 .map(Value::Int)
-                .map_err(|_| NotAValue::Form("a whole number that fits in 64 bits")),
+                .ok_or(NotAValue::Form("a whole number from 0 that fits in 64 bits")),
             Self::Float => text
                 .parse()
                 .map(Value::Float)
@@ -223,7 +225,7 @@ impl Parameter {
             Self::Messages => read_messages(text)
                 .map(Value::Messages)
                 .ok_or(NotAValue::Form(
-                    "messages: `M1`, `M1 to M5` or `M1, M2 and M4`",
+                    "messages: `M1`, `M1 to M5` or `M1, M2 and M4`, each once and at most 10000 in a row",
                 )),
             Self::Whose => match text {
                 "any message" => Some(Whose::Any),
@@ -313,20 +315,23 @@ fn read_process(text: &str, known: &[String]) -> Option<ProcessRef> {
     })
 }
 
+/// How many messages one range may name.
+const MOST_MESSAGES: u32 = 10_000;
+
 /// Reads `M1`, `M1 to M5`, `M1, M2 and M4`. Each message stands in the list once.
 pub fn read_messages(text: &str) -> Option<Vec<MessageName>> {
-    let mut messages = Vec::new();
+    let (mut messages, mut known) = (Vec::new(), BTreeSet::new());
     for item in text.split(", ").flat_map(|part| part.split(" and ")) {
         let (first, last) = match item.split_once(" to ") {
             Some((first, last)) => (number(first)?, number(last)?),
             None => (number(item)?, number(item)?),
         };
-        if first > last || last - first > 100_000 {
+        if first > last || last - first >= MOST_MESSAGES {
             return None;
         }
         for number in first..=last {
             let message = MessageName::new(format!("M{number}"));
-            if messages.contains(&message) {
+            if !known.insert(number) {
                 return None;
             }
             messages.push(message);

@@ -53,8 +53,7 @@ impl<W> Plan<W> {
                         arguments,
                     } => {
                         let definition = &vocabulary.steps()[index];
-                        let objections =
-                            vocabulary.objections(index, &arguments, step.table.as_ref());
+                        let objections = vocabulary.objections(index, &arguments, step);
                         problems.extend(objections.into_iter().map(|objection| {
                             let Objection { row, message, help } = objection;
                             complaint(scenario, Some(step), row, message, help)

@@ -91,6 +91,36 @@ impl From<Objection> for StepError {
     }
 }
 
+/// What may stand below a step. Whatever else stands there would be ignored, so it is
+/// refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Below {
+    /// Nothing.
+    Nothing,
+    /// A table.
+    Table,
+    /// A text: a doc string.
+    Text,
+}
+
+impl Below {
+    /// What speaks against what stands there.
+    pub(super) fn objection(self, table: bool, text: bool) -> Option<Objection> {
+        let (stray, takes) = match self {
+            Self::Table if text => ("a text", "a table"),
+            Self::Text if table => ("a table", "a text"),
+            Self::Nothing if table => ("a table", "nothing"),
+            Self::Nothing if text => ("a text", "nothing"),
+            _ => return None,
+        };
+        Some(Objection {
+            row: None,
+            message: format!("{stray} stands below this step, which takes {takes} there"),
+            help: Some("it would be ignored: remove it, or use another phrase".to_owned()),
+        })
+    }
+}
+
 /// What looks at a step's values and table before anything is started.
 pub type StepCheck = Arc<dyn Fn(&Arguments, Option<&Table>) -> Vec<Objection> + Send + Sync>;
 
@@ -128,6 +158,8 @@ pub struct Step<W> {
     pub group: String,
     /// Where it is defined.
     pub location: &'static Location<'static>,
+    /// What may stand below it.
+    pub takes: Below,
     /// What can be said against it before anything is started.
     pub check: Option<StepCheck>,
     /// What it does.
@@ -170,6 +202,7 @@ impl<W> Clone for Step<W> {
             example: self.example.clone(),
             group: self.group.clone(),
             location: self.location,
+            takes: self.takes,
             check: self.check.clone(),
             run: Arc::clone(&self.run),
         }
@@ -194,6 +227,7 @@ pub struct StepDraft<W> {
     example: String,
     group: String,
     location: &'static Location<'static>,
+    takes: Below,
     check: Option<StepCheck>,
 }
 
@@ -209,6 +243,7 @@ impl<W> StepDraft<W> {
             example: String::new(),
             group: String::new(),
             location,
+            takes: Below::Nothing,
             check: None,
         }
     }
@@ -243,6 +278,18 @@ impl<W> StepDraft<W> {
         self
     }
 
+    /// Lets a table stand below it.
+    pub fn table(mut self) -> Self {
+        self.takes = Below::Table;
+        self
+    }
+
+    /// Lets a text (a doc string) stand below it.
+    pub fn text(mut self) -> Self {
+        self.takes = Below::Text;
+        self
+    }
+
     /// Says what can be said against it before anything is started.
     pub fn checked(
         mut self,
@@ -274,6 +321,7 @@ impl<W> StepDraft<W> {
             example: self.example,
             group: self.group,
             location: self.location,
+            takes: self.takes,
             check: self.check,
             run: Arc::new(run),
         }

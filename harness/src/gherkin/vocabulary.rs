@@ -8,9 +8,8 @@ use regex::Regex;
 
 use super::arguments::Arguments;
 use super::parameter::{Names, NotAValue, Parameter, Value};
-use super::scenario::Scenario;
+use super::scenario::{Scenario, StepText};
 use super::step::{Objection, Step, StepKind};
-use super::table::Table;
 
 /// A complaint about a whole scenario: the position of the step it is about, what is
 /// wrong, and how to mend it.
@@ -148,15 +147,19 @@ impl<W> Compiled<W> {
             .collect()
     }
 
-    /// Runs the check of one step.
+    /// Runs the check of one step, and looks at what stands below it.
     pub(super) fn objections(
         &self,
         step: usize,
         arguments: &Arguments,
-        table: Option<&Table>,
+        text: &StepText,
     ) -> Vec<Objection> {
-        let check = self.steps[step].check.as_ref();
-        check.map_or_else(Vec::new, |check| check(arguments, table))
+        let step = &self.steps[step];
+        let (table, doc_string) = (text.table.as_ref(), text.doc_string.as_ref());
+        let stray = step.takes.objection(table.is_some(), doc_string.is_some());
+        let check = step.check.as_ref();
+        let objections = check.map_or_else(Vec::new, |check| check(arguments, table));
+        stray.into_iter().chain(objections).collect()
     }
 
     pub(super) fn find(&self, kind: StepKind, text: &str) -> Found {

@@ -170,6 +170,18 @@ impl History {
             .trouble
             .as_ref()
             .map(|error| format!("{}: {error}", self.path.display()))
+            .or_else(|| self.disk_is_full())
+    }
+
+    /// Whoever writes there fails, also the processes under test.
+    fn disk_is_full(&self) -> Option<String> {
+        let disk = nix::sys::statvfs::statvfs(&self.path).ok()?;
+        (disk.blocks_available() == 0).then(|| {
+            format!(
+                "{}: no space is left on the disk, where processes write their output too",
+                self.path.display()
+            )
+        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the scenario's own steps came to, for whoever has the history alone.
 
-use super::{Evidence, Judgement, Verdict, Violation, judge};
+use std::collections::BTreeMap;
+
+use super::{Evidence, Judgement, Verdict, Violation, count, judge};
 use crate::history::Event;
 
 /// The name under which what the steps found stands among broken rules.
@@ -10,6 +12,7 @@ const NAME: &str = "the scenario's own steps";
 /// rule outweighs an error, and an error what is unproven.
 pub fn judge_concluded(evidence: Evidence<'_>) -> Judgement {
     let mut judgement = judge(evidence);
+    judgement.errors.extend(miscounted(evidence));
     let concluded = evidence
         .entries
         .iter()
@@ -18,24 +21,8 @@ pub fn judge_concluded(evidence: Evidence<'_>) -> Judgement {
             Event::Concluded { verdict, reasons } => Some((entry.seq, verdict, reasons)),
             _ => None,
         });
-    let Some((seq, verdict, reasons)) = concluded else {
-        return judgement;
-    };
-    let told = if reasons.is_empty() {
-        "they did not say why".to_owned()
-    } else {
-        reasons.join("; ")
-    };
-    let found = format!("{NAME}: {told}");
-    match verdict.as_str() {
-        "passed" => {}
-        "failed" => judgement.violations.push(Violation {
-            invariant: NAME,
-            text: told,
-            evidence: vec![seq],
-        }),
-        "unproven" | "interrupted" => judgement.unproven.push(found),
-        _ => judgement.errors.push(found),
+    if let Some((seq, verdict, reasons)) = concluded {
+        conclude(&mut judgement, seq, verdict, reasons);
     }
     judgement.verdict = Verdict::of(
         &judgement.violations,
@@ -45,10 +32,89 @@ pub fn judge_concluded(evidence: Evidence<'_>) -> Judgement {
     judgement
 }
 
+/// Adds what the steps came to.
+fn conclude(judgement: &mut Judgement, seq: u64, verdict: &str, reasons: &[String]) {
+    let told = if reasons.is_empty() {
+        "they did not say why".to_owned()
+    } else {
+        reasons.join("; ")
+    };
+    let found = format!("{NAME}: {told}");
+    match verdict {
+        "passed" => {}
+        "failed" => judgement.violations.push(Violation {
+            invariant: NAME,
+            text: told,
+            evidence: vec![seq],
+        }),
+        "unproven" | "interrupted" => judgement.unproven.push(found),
+        _ => judgement.errors.push(found),
+    }
+}
+
+/// Figures of the last snapshot that are not what the entries before them come to: a
+/// harness cannot have written them.
+fn miscounted(evidence: Evidence<'_>) -> Vec<String> {
+    let mut figures: BTreeMap<(&str, &str), (i64, u64)> = BTreeMap::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Quiet => figures.clear(),
+            Event::Counted {
+                total,
+                label,
+                source,
+                value,
+            } if source == "witness" => {
+                let label = label.as_deref().unwrap_or_default();
+                figures.insert((total, label), (*value, entry.seq));
+            }
+            _ => {}
+        }
+    }
+    let mut errors = Vec::new();
+    for ((total, label), (value, seq)) in figures {
+        let total_of_manifest = evidence.manifest.totals.get(total);
+        let Some(witness) = total_of_manifest.and_then(|total| total.witness.as_ref()) else {
+            continue;
+        };
+        let before = evidence.entries.partition_point(|entry| entry.seq < seq);
+        let earlier = Evidence {
+            entries: &evidence.entries[..before],
+            ..evidence
+        };
+        let counted = count(earlier, witness, None)
+            .get(label)
+            .copied()
+            .unwrap_or_default();
+        if counted != value {
+            errors.push(format!(
+                "entry {seq} counts {value} for `{total}`, and the entries before it come to {counted}: the history was altered"
+            ));
+        }
+    }
+    errors
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::judge::story::{MANIFEST, Story};
+
+    #[test]
+    fn a_figure_that_its_own_entries_do_not_come_to_was_altered() {
+        let counted = |value| {
+            let event = Event::Counted {
+                total: "shipments".to_owned(),
+                label: None,
+                source: "witness".to_owned(),
+                value,
+            };
+            judged(&Story::new().shipped("M1").quiet().then(event), "passed")
+        };
+        assert_eq!(counted(1).verdict, Verdict::Passed);
+        assert_eq!(counted(99).verdict, Verdict::Error);
+        assert!(counted(99).errors[0].contains("come to 1"));
+    }
 
     fn judged(story: &Story, verdict: &str) -> Judgement {
         let story = story.clone().then(Event::Concluded {

@@ -44,12 +44,12 @@ tables! {
     CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
         "probes";
     MESSAGES: "messages" = "submit" "recognise" "kinds";
-    SUBMIT: "submit" = "process" "request" "headers" "body" "job";
+    SUBMIT: "submit" = "process" "request" "headers" "body" "job" "durable";
     BIND: "bind" = "statement" "bind";
     KIND: "kind" = "content" "type" "kills";
     STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "fleet" "doc";
     CAPTURE: "capture" = "statement" "bind" "body" "header" "path";
-    TOTAL: "total" = "witness" "claim";
+    TOTAL: "total" = "witness" "claim" "labels";
     WITNESS: "witness" = "add" "subtract" "distinct" "by";
     CLAIM: "claim" = "dependency" "query";
     TERMINAL: "terminal" = "stage" "requires_write";

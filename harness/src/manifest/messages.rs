@@ -13,6 +13,7 @@ use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::route::split_request;
 use super::table::{Table, choice, named, named_things, template, text, wrong_type};
+use super::totals::read_stage_name;
 use super::{Kind, Messages, Place, Recognise, Submit, Template};
 use crate::ids::{DependencyName, RoleName};
 
@@ -66,6 +67,10 @@ fn read_submit<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Submit> {
     let job = table
         .need(cx, "job")
         .and_then(|node| read_place(cx, node, &what, Holder::Answer));
+    let durable = match table.get("durable") {
+        None => Some(None),
+        Some(node) => read_stage_name(cx, node, &table.what("durable")).map(Some),
+    };
     let (method, path) = request?;
     Some(Submit {
         role: role?,
@@ -74,6 +79,7 @@ fn read_submit<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Submit> {
         headers: headers?,
         body: body?,
         job: job?,
+        durable: durable?,
     })
 }
 

@@ -131,6 +131,11 @@ impl Manifest {
         self.totals.get(total)?.witness.as_ref()
     }
 
+    /// The stage before which no client may be told of its job, if the manifest says so.
+    pub fn submit_durable(&self) -> Option<&StageName> {
+        self.messages.submit.durable.as_ref()
+    }
+
     /// Which protocol is spoken with a dependency, or with a process that listens.
     pub fn protocol_of(&self, dependency: &DependencyName) -> DependencyProtocol {
         match self.dependencies.get(dependency).map(|one| &one.protocol) {
@@ -423,6 +428,8 @@ pub struct Submit {
     pub body: serde_json::Value,
     /// Where the answer (2xx) says which job it became.
     pub job: Place,
+    /// The stage at which the job is durable: before it nobody may be told.
+    pub durable: Option<StageName>,
 }
 
 /// Where one wire says which job a call is about.
@@ -529,6 +536,8 @@ pub struct Total {
     pub witness: Option<Witness>,
     /// The system's own claim: a query that gives one number, or rows of label and number.
     pub claim: Option<Claim>,
+    /// The labels that it is split by; none where it is one figure.
+    pub labels: Vec<String>,
 }
 
 /// Counted from the history.

@@ -63,7 +63,7 @@ impl<'n> Table<'n> {
 
     /// The value under a key.
     pub(super) fn get(&self, key: &'static str) -> Option<&'n Node> {
-        debug_assert!(
+        assert!(
             self.keys.keys.contains(&key),
             "`{key}` is not among the keys of the table"
         );

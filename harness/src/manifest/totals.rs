@@ -46,10 +46,50 @@ fn read_total<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<To
         );
         return None;
     }
+    let (witness, claim) = (witness?, claim?);
+    let labels = read_labels(cx, &table, witness.as_ref())?;
     Some(Total {
-        witness: witness?,
-        claim: claim?,
+        witness,
+        claim,
+        labels,
     })
+}
+
+/// What a split total is split by. A label that nobody has would compare as 0, whatever
+/// was meant.
+fn read_labels<'n>(
+    cx: &mut Context<'n>,
+    table: &Table<'n>,
+    witness: Option<&Witness>,
+) -> Option<Vec<String>> {
+    let by = witness.map(|witness| witness.by.is_some());
+    let node = match (table.get("labels"), by) {
+        (None, Some(true)) => table.need(cx, "labels")?,
+        (None, _) => return Some(Vec::new()),
+        (Some(node), Some(false)) => {
+            cx.report(
+                node.span,
+                Defect::KeyDoesNotFit {
+                    key: "labels",
+                    table: table.title.clone(),
+                    belongs: "a total whose witness has `by`, or that has a claim alone",
+                },
+            );
+            return None;
+        }
+        (Some(node), _) => node,
+    };
+    let what = table.what("labels");
+    let labels: Option<Vec<String>> = list(cx, node, &what)?
+        .iter()
+        .map(|item| text(cx, item, &what).map(str::to_owned))
+        .collect();
+    let labels = labels?;
+    if labels.is_empty() {
+        cx.report(node.span, Defect::Empty { what });
+        return None;
+    }
+    Some(labels)
 }
 
 fn read_witness<'n>(cx: &mut Context<'n>, node: &'n Node, title: String) -> Option<Witness> {

@@ -376,6 +376,16 @@ impl Outages {
             .collect()
     }
 
+    /// Outages that are on.
+    pub fn in_force(&self) -> Vec<String> {
+        let state = self.state();
+        let on = state
+            .entries
+            .iter()
+            .filter(|entry| entry.phase == Phase::On);
+        on.map(|entry| entry.outage.to_string()).collect()
+    }
+
     /// Whether an outage is on that only a step ends.
     pub fn any_lasting(&self) -> bool {
         self.state()

@@ -16,19 +16,33 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// It did not become quiet in time.
 #[derive(Debug, thiserror::Error)]
-#[error("not quiet after {within:?}: {}", .reasons.join("; "))]
+#[error("not quiet after {within:?}: {}{}", .reasons.join("; "), lasting(.outages))]
 pub struct NotQuiet {
     /// The limit (`limits.quiet`).
     pub within: Duration,
     /// What still went on.
     pub reasons: Vec<String>,
+    /// Outages of the scenario that had not ended.
+    pub outages: Vec<String>,
+}
+
+fn lasting(outages: &[String]) -> String {
+    if outages.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nthe scenario's own outage has not ended: {}; its end may never come",
+        outages.join("; ")
+    )
 }
 
 impl NotQuiet {
-    /// Whether nothing but the harness's own faults and holds keeps it from being quiet.
+    /// Whether the harness itself keeps it from being quiet: by an outage that lasts, or by
+    /// nothing but faults and holds.
     pub fn is_own_doing(&self) -> bool {
         let own = |reason: &String| HELD.iter().any(|prefix| reason.starts_with(prefix));
-        !self.reasons.is_empty() && self.reasons.iter().all(own)
+        let held = !self.reasons.is_empty() && self.reasons.iter().all(own);
+        held || !self.outages.is_empty()
     }
 }
 
@@ -101,7 +115,7 @@ impl Rehearsal {
                 _ = watch.changed() => {}
                 () = tokio::time::sleep(TICK) => {}
                 () = tokio::time::sleep_until(deadline) => {
-                    return Ok(Err(NotQuiet { within, reasons }.into()));
+                    return Ok(Err(NotQuiet { within, reasons, outages: self.board.outages().in_force() }.into()));
                 }
             }
         }

@@ -42,13 +42,6 @@ impl Snapshot {
             None => figure.values().sum(),
         }
     }
-
-    /// Whether a total is one figure and has no labels.
-    pub fn is_whole(&self, name: &str) -> bool {
-        self.totals
-            .get(name)
-            .is_some_and(|figure| figure.contains_key(""))
-    }
 }
 
 impl Rehearsal {
@@ -147,9 +140,20 @@ impl Rehearsal {
         for (source, figure) in [("witness", &witnessed), ("claim", &claimed)] {
             for (label, value) in figure.iter().flatten() {
                 self.note(name, label, source, *value);
+                self.check_label(name, total, label);
             }
         }
         Ok(witnessed.or(claimed).unwrap_or_default())
+    }
+
+    /// A label that the manifest does not list is missing in every comparison.
+    fn check_label(&self, name: &str, total: &Total, label: &str) {
+        if label.is_empty() || total.labels.iter().any(|known| known == label) {
+            return;
+        }
+        self.board.doubt_once(&format!(
+            "`{name}` has a figure for `{label}`, which `labels` of this total in the manifest does not list"
+        ));
     }
 
     fn note(&self, total: &str, label: &str, source: &str, value: i64) {

@@ -21,8 +21,10 @@ pub struct Performed {
     pub write: bool,
     /// Whether nothing was performed, because an earlier write had the same key.
     pub repeated: bool,
-    /// The status of the answer. 404 also for requests that fit no route.
+    /// The status of the answer.
     pub status: u16,
+    /// Whether no route fits the request; it was answered with 404.
+    pub stray: bool,
 }
 
 type Told = Box<dyn Fn(&Performed) + Send + Sync>;
@@ -81,6 +83,7 @@ impl Record {
             message: outcome.message.clone(),
             write: outcome.write,
             repeated: outcome.repeated,
+            stray: outcome.stray,
             status: outcome.response.status,
         });
     }

@@ -74,6 +74,8 @@ pub(super) struct Outcome {
     pub(super) write: bool,
     /// Whether it was answered like the earlier write with its key.
     pub(super) repeated: bool,
+    /// Whether no route fits.
+    pub(super) stray: bool,
     pub(super) response: ResponseMessage,
 }
 
@@ -118,6 +120,7 @@ impl Routes {
                 message: None,
                 write: false,
                 repeated: false,
+                stray: true,
                 response: self.unknown(request),
             },
         }
@@ -148,6 +151,7 @@ impl Routes {
                         message,
                         write: false,
                         repeated: false,
+                        stray: false,
                         response,
                     };
                 };
@@ -159,6 +163,7 @@ impl Routes {
             message,
             write: route.write,
             repeated: false,
+            stray: false,
             response,
         }
     }

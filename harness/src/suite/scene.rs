@@ -361,7 +361,10 @@ impl World for Scene {
         rehearsal.conclude(verdict.to_string(), reasons);
         self.notes.say("ending");
         rehearsal.end().await;
-        let closing = self.closing(&rehearsal, outcome);
+        let trouble = rehearsal.history().trouble();
+        let void =
+            trouble.map(|why| format!("the record is not whole, so it judges nobody: {why}"));
+        let closing = self.closing(&rehearsal, outcome).voided(void);
         match unsettled {
             Some(evidence) => closing.with_evidence(evidence),
             None => closing,

@@ -110,7 +110,8 @@ fn totals_and_labels_that_there_are_not() {
          | tries          | 1 |
          | shipmens       | 1 |
          | tries (late)   | 0 |
-         | left in queue  | x |",
+         | left in queue  | x |
+         | put aside (lat) | 0 |",
         &[
             "there is no total `shipmens`",
             "did you mean `shipments`?",
@@ -119,6 +120,31 @@ fn totals_and_labels_that_there_are_not() {
             "a.feature:8",
             "`x` is neither a whole number nor a range",
             "a.feature:9",
+            "`put aside` has no label `lat`",
+            "did you mean `put aside (late)`?",
+            "a.feature:10",
+        ],
+    );
+}
+
+#[test]
+fn what_would_be_ignored_or_could_never_hold() {
+    refused(
+        "Given the messages M1 to M2
+         When all messages are submitted
+         Then everything is quiet
+         | shipments | 77 |
+         And M1 was received -1 times
+         And the totals are
+         | shipments | 5 to 1 |
+         | tries     | 1      |
+         | tries     | 2      |",
+        &[
+            "a table stands below this step, which takes nothing there",
+            "a.feature:5",
+            "`-1` is no whole number",
+            "`5 to 1` is neither a whole number nor a range",
+            "`tries` stands twice in this table",
         ],
     );
 }

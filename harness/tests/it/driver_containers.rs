@@ -4,9 +4,13 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 
 use crate::driver_support::{LIMIT, begin, end_orderly, shell, within};
 use rehearsal::deployment::containers::{
@@ -267,6 +271,81 @@ async fn what_a_run_leaves_is_found_by_its_label() {
     drop((seat, dependency));
     let report = sweep(&fixture.directory.path().join("state")).unwrap();
     assert_eq!((report.swept.len(), report.alive.len()), (0, 0));
+}
+
+/// A harness in mid-run, with a process and a dependency in containers. It panics once its
+/// input ends.
+#[test]
+#[ignore = "the part of a harness; another test executes it"]
+fn role_harness() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let Some(fixture) = fixture("mid-run").await else {
+            return;
+        };
+        let seat = within(fixture.driver.seat()).await.unwrap();
+        let _process = fixture
+            .shell(&seat, &Room::default(), "exec sleep 1000")
+            .await;
+        let _dependency = postgres(&fixture, "held").await;
+        println!("in mid-run {}", fixture.run.id());
+        let mut input = Vec::new();
+        std::io::stdin().read_to_end(&mut input).unwrap();
+        panic!("a bug of the harness");
+    });
+}
+
+/// What the engine has of a run.
+fn things(run: &str) -> String {
+    let label = format!("label=rehearsal.run={run}");
+    let kinds: [&[&str]; 3] = [&["ps", "--all"], &["network", "ls"], &["volume", "ls"]];
+    let lists = kinds.map(|kind| {
+        let mut docker = Command::new("docker");
+        let listed = docker.args(kind).args(["--quiet", "--filter", &label]);
+        let output = listed.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    });
+    lists.concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_harness_that_panics_or_is_killed_leaves_nothing_in_the_engine() {
+    let Some(here) = fixture("nobody").await else {
+        return;
+    };
+    here.end().await;
+    for signal in [None, Some(Signal::SIGTERM), Some(Signal::SIGKILL)] {
+        let mut harness = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "driver_containers::role_harness"])
+            .args(["--ignored", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(harness.stdout.take().unwrap()).lines();
+        let run = lines
+            .find_map(|line| line.unwrap().strip_prefix("in mid-run ").map(str::to_owned))
+            .unwrap();
+        assert!(things(&run).lines().count() >= 4, "{}", things(&run));
+        match signal {
+            None => drop(harness.stdin.take()),
+            Some(signal) => {
+                kill(Pid::from_raw(harness.id().cast_signed()), signal).unwrap();
+            }
+        }
+        assert!(!harness.wait().unwrap().success());
+        let begun = Instant::now();
+        while !things(&run).is_empty() {
+            assert!(
+                begun.elapsed() < LIMIT,
+                "left by {signal:?}: {}",
+                things(&run)
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
 }
 
 async fn postgres(fixture: &Fixture, name: &str) -> DependencyContainer {

@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -57,7 +59,11 @@ impl Desk {
     }
 
     fn run(&self, host: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rehearse"));
+        self.run_program(Path::new(env!("CARGO_BIN_EXE_rehearse")), host)
+    }
+
+    fn run_program(&self, program: &Path, host: &str) -> Command {
+        let mut command = Command::new(program);
         command
             .args(["--manifest", "idle.yaml", "--driver", "containers"])
             .arg("a.feature")
@@ -157,6 +163,28 @@ fn no_engine_at_all() {
     says(
         &desk.refused(),
         &["no container engine answers", "refused", "start Docker"],
+    );
+}
+
+/// Nobody but root may use a socket without permissions, so root becomes somebody else.
+#[test]
+fn an_engine_that_one_may_not_use() {
+    const NOBODY: u32 = 65534;
+    let desk = Desk::new();
+    desk.engine(|_, _| version("1.41"));
+    fs::set_permissions(desk.socket(), fs::Permissions::from_mode(0o0)).unwrap();
+    let host = format!("unix://{}", desk.socket().display());
+    let mut command = desk.run(&host);
+    if nix::unistd::geteuid().is_root() {
+        let program = desk.root.path().join("rehearse");
+        fs::copy(env!("CARGO_BIN_EXE_rehearse"), &program).unwrap();
+        chown(desk.root.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        command = desk.run_program(&program, &host);
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    says(
+        &broken(&command.output().unwrap()),
+        &["may not use", "group `docker`"],
     );
 }
 

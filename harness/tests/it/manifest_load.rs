@@ -85,7 +85,7 @@ stages:
     process: worker
     checkpoint: weighing
 totals:
-  packed: { witness: { add: [packed], by: label } }
+  packed: { witness: { add: [packed], by: label }, labels: [worn out] }
 terminal:
   completed: { stage: packed, requires_write: true }
 operator:

@@ -23,6 +23,14 @@ pub(crate) struct Fleet {
     pub(crate) trial_left: Option<i32>,
 }
 
+/// The fleet, and whether somebody died whose messages are not judged yet.
+#[derive(sqlx::FromRow)]
+struct Glance {
+    died_in_hand: bool,
+    #[sqlx(flatten)]
+    fleet: Fleet,
+}
+
 impl Fleet {
     /// How many messages one worker may have in hand.
     pub(crate) fn in_hand(&self, configured: usize) -> usize {
@@ -52,31 +60,53 @@ pub(crate) struct FleetStatus {
 
 impl Store {
     /// Judges owners that died with something in hand, then says what the fleet may do.
-    /// Asked before every receive, so that nobody takes more than the last crash allows.
+    /// Asked before every receive, so that nobody takes more than the last crash allows;
+    /// where nobody died it is one statement.
     pub(crate) async fn fleet(&self, judge: Uuid, rules: Rules) -> Result<Fleet, StoreError> {
         self.limit(async {
-            let dead: Vec<Uuid> = sqlx::query_scalar(
-                "select i.id from incarnations i
-                 where i.judged_dead_at is null and i.id <> $1
-                   and exists (select 1 from attempts a where a.incarnation = i.id
-                               and a.state in ('received', 'started'))
-                   and is_dead(i.id, $1)",
-            )
-            .bind(judge)
-            .fetch_all(&self.pool)
-            .await?;
-            for owner in dead {
-                let mut transaction = self.pool.begin().await?;
-                judge_dead(&mut transaction, owner).await?;
-                transaction.commit().await?;
+            let seen = self.glance(judge).await?;
+            if !seen.died_in_hand {
+                return Ok(seen.fleet);
             }
+            self.judge_the_dead(judge).await?;
             self.sweep(judge, rules).await?;
-            sqlx::query_as("select stopped_reason, paused_reason, trial_left from fleet")
-                .fetch_one(&self.pool)
-                .await
+            Ok(self.glance(judge).await?.fleet)
         })
         .await
         .to("ask what the fleet may do")
+    }
+
+    async fn glance(&self, judge: Uuid) -> Result<Glance, sqlx::Error> {
+        sqlx::query_as(
+            "select exists (select 1 from incarnations i
+                            where (i.judged_dead_at is not null or i.id <> $1)
+                              and exists (select 1 from attempts a where a.incarnation = i.id
+                                          and a.state in ('received', 'started'))
+                              and is_dead(i.id, $1)) as died_in_hand,
+                    stopped_reason, paused_reason, trial_left from fleet",
+        )
+        .bind(judge)
+        .fetch_one(&self.pool)
+        .await
+    }
+
+    async fn judge_the_dead(&self, judge: Uuid) -> Result<(), sqlx::Error> {
+        let dead: Vec<Uuid> = sqlx::query_scalar(
+            "select i.id from incarnations i
+             where i.judged_dead_at is null and i.id <> $1
+               and exists (select 1 from attempts a where a.incarnation = i.id
+                           and a.state in ('received', 'started'))
+               and is_dead(i.id, $1)",
+        )
+        .bind(judge)
+        .fetch_all(&self.pool)
+        .await?;
+        for owner in dead {
+            let mut transaction = self.pool.begin().await?;
+            judge_dead(&mut transaction, owner).await?;
+            transaction.commit().await?;
+        }
+        Ok(())
     }
 
     /// Ends the open attempts of the dead, also of messages that nobody will receive again.

@@ -1,6 +1,7 @@
 //! Submission and state of jobs.
 
 use serde_json::Value;
+use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
 use super::{Purpose, Store, StoreError};
@@ -39,11 +40,12 @@ impl Store {
         metadata: Option<&Value>,
     ) -> Result<Submitted, StoreError> {
         self.limit(async {
-            if let Some(known) = self.submitted(key, hash).await? {
+            let mut connection = self.pool.acquire().await?;
+            if let Some(known) = submitted(&mut connection, key, hash).await? {
                 return Ok(known);
             }
             let job = Uuid::now_v7();
-            let mut transaction = self.pool.begin().await?;
+            let mut transaction = connection.begin().await?;
             let inserted = sqlx::query(
                 "insert into jobs (id, request_key, request_hash, document, metadata)
                  values ($1, $2, $3, $4, $5) on conflict (request_key) do nothing",
@@ -57,8 +59,7 @@ impl Store {
             .await?;
             if inserted.rows_affected() == 0 {
                 transaction.rollback().await?;
-                return self
-                    .submitted(key, hash)
+                return submitted(&mut connection, key, hash)
                     .await?
                     .ok_or(sqlx::Error::RowNotFound);
             }
@@ -72,21 +73,6 @@ impl Store {
         })
         .await
         .to("record the job")
-    }
-
-    async fn submitted(&self, key: &str, hash: &[u8]) -> Result<Option<Submitted>, sqlx::Error> {
-        let row: Option<(Uuid, Vec<u8>)> =
-            sqlx::query_as("select id, request_hash from jobs where request_key = $1")
-                .bind(key)
-                .fetch_optional(&self.pool)
-                .await?;
-        Ok(row.map(|(job, known)| {
-            if known == hash {
-                Submitted::Same(job)
-            } else {
-                Submitted::Other
-            }
-        }))
     }
 
     /// The state of a job as it is now.
@@ -105,4 +91,23 @@ impl Store {
         .await
         .to("read the job")
     }
+}
+
+async fn submitted(
+    connection: &mut PgConnection,
+    key: &str,
+    hash: &[u8],
+) -> Result<Option<Submitted>, sqlx::Error> {
+    let row: Option<(Uuid, Vec<u8>)> =
+        sqlx::query_as("select id, request_hash from jobs where request_key = $1")
+            .bind(key)
+            .fetch_optional(connection)
+            .await?;
+    Ok(row.map(|(job, known)| {
+        if known == hash {
+            Submitted::Same(job)
+        } else {
+            Submitted::Other
+        }
+    }))
 }

@@ -18,6 +18,7 @@ pub(crate) mod reconciliation;
 use std::str::FromStr;
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgSslMode};
 
 use crate::config;
@@ -26,6 +27,9 @@ use crate::config;
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// How long a connection may rest in the pool and be taken on trust.
+const RESTED: Duration = Duration::from_secs(1);
 
 /// The database did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +88,16 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(timeout)
+            // A connection is tested when it comes back; what rested since then is tested again.
+            .test_before_acquire(false)
+            .before_acquire(|connection, rest| {
+                Box::pin(async move {
+                    if rest.idle_for >= RESTED {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_with(options.clone())
             .await
             .to("connect to the database")?;

@@ -191,9 +191,13 @@ impl<W: World> Act<'_, W> {
                 evidence,
                 figures,
                 history,
+                void,
             }) => {
                 for evidence in evidence {
                     self.outcome.add(evidence);
+                }
+                if let Some(reason) = void {
+                    self.outcome.void(reason);
                 }
                 self.outcome.figures = figures;
                 self.outcome.history = history;

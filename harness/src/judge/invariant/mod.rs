@@ -13,6 +13,7 @@ mod open_attempts;
 mod order;
 mod pause;
 mod received;
+mod told;
 mod write_once;
 
 use super::{Evidence, Ledger, Violation};
@@ -30,6 +31,7 @@ pub const ALL: &[(&str, Rule)] = &[
     (expected_stop::NAME, expected_stop::check),
     (exhausted::NAME, exhausted::check),
     (received::NAME, received::check),
+    (told::NAME, told::check),
 ];
 
 /// A rule.

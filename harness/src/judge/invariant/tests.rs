@@ -1,6 +1,6 @@
 //! Each rule with histories that it must reject, beside those that it must accept.
 
-use super::{conservation, delete_after_end, one_end, order, write_once};
+use super::{conservation, delete_after_end, one_end, order, told, write_once};
 use crate::judge::story::{Story, packer};
 
 fn accepts(story: &Story) {
@@ -319,5 +319,68 @@ mod ordering {
             .wrote("M1")
             .passed("shipped", "M1");
         rejects(&story, order::NAME);
+    }
+}
+
+mod telling {
+    use super::*;
+    use crate::history::Event;
+    use crate::judge::story::{MANIFEST, job};
+    use crate::judge::{Evidence, Ledger, Violation};
+
+    fn told(story: Story, message: &str, job: String) -> Story {
+        story.declared(message, None).then(Event::Accepted {
+            message: message.into(),
+            job,
+        })
+    }
+
+    /// A stage that captured the job's id.
+    fn made(story: Story, message: &str) -> Story {
+        story.passed_with("tried", message, "job", &job(message))
+    }
+
+    #[test]
+    fn of_its_own_job_is_right_also_twice() {
+        let story = made(Story::new(), "M1");
+        let story = told(story, "M1", job("M1"));
+        let broken = told(story, "M1", job("M1")).broken_rules();
+        assert!(!broken.contains(&told::NAME), "{broken:?}");
+    }
+
+    #[test]
+    fn of_the_job_of_another_is_wrong() {
+        let story = made(made(Story::new(), "M1"), "M2");
+        rejects(&told(story, "M2", job("M1")), told::NAME);
+    }
+
+    #[test]
+    fn of_a_job_that_is_nobodys_is_wrong_where_ids_are_seen() {
+        let story = made(Story::new(), "M1");
+        rejects(&told(story, "M1", "nobody's".to_owned()), told::NAME);
+    }
+
+    #[test]
+    fn two_clients_of_one_job_is_wrong_where_no_id_is_seen() {
+        let story = told(Story::new(), "M1", job("M1"));
+        rejects(&told(story, "M2", job("M1")), told::NAME);
+    }
+
+    #[test]
+    fn before_the_job_is_durable_is_wrong() {
+        let mut manifest = MANIFEST.clone();
+        manifest.messages.submit.durable = Some("tried".into());
+        let judged = |story: &Story| -> Vec<Violation> {
+            let entries = story.entries();
+            let evidence = Evidence {
+                manifest: &manifest,
+                entries: &entries,
+            };
+            told::check(evidence, &Ledger::of(evidence))
+        };
+        let early = told(Story::new(), "M1", job("M1")).passed("tried", "M1");
+        assert_eq!(judged(&early).len(), 1);
+        let late = told(Story::new().passed("tried", "M1"), "M1", job("M1"));
+        assert_eq!(judged(&late).len(), 0);
     }
 }

@@ -66,7 +66,7 @@ impl Director for Board {
                     match board.checkpoint(&call, request) {
                         Ok(passages) => passages,
                         Err(reason) => {
-                            board.doubt_announcement(&reason);
+                            board.doubt_once(&reason);
                             board.inject(&call, Side::Before, "answered 404", None);
                             return Before::Answer(no_such_stage(&reason));
                         }
@@ -159,7 +159,7 @@ impl Director for Board {
             || "something".to_owned(),
             |incarnation| format!("the {}", incarnation.role),
         );
-        self.doubt_announcement(&format!("{who} announced no stage: {reason}"));
+        self.doubt_once(&format!("{who} announced no stage: {reason}"));
     }
 
     fn abandoned(&self, call: &Call, side: Side) {

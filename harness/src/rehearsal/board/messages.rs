@@ -102,6 +102,11 @@ impl Board {
         let message = job
             .as_ref()
             .and_then(|job| self.state().aliases.get(job).cloned());
+        if performed.stray {
+            self.doubt_once(&format!(
+                "`{dependency}` was asked for `{request}`, which fits none of its routes in the manifest: add the route"
+            ));
+        }
         let dependency = dependency.clone();
         self.0.history.append(Event::Performed {
             dependency,

@@ -7,12 +7,8 @@ use super::faults::{Place, Triggered};
 use crate::checkpoint::Announcement;
 use crate::history::Event;
 use crate::ids::{Incarnation, MessageName, StageName};
-use crate::stage::{self, Passage, Subject};
+use crate::stage::{self, JOB, Passage, Subject};
 use crate::tap::{Call, HttpRequest};
-
-/// A value captured under this name is the job's id: known before any client learns it,
-/// and where no client ever does.
-const JOB: &str = "job";
 
 impl Board {
     /// The messages of a passage. Ids that mean nothing yet are waited for while a
@@ -82,9 +78,9 @@ impl Board {
         }])
     }
 
-    /// Something was to be an announcement and is none. Said once, however often.
-    pub(super) fn doubt_announcement(&self, reason: &str) {
-        if self.state().misannounced.insert(reason.to_owned()) {
+    /// A doubt that is said once, however often it comes up.
+    pub(in crate::rehearsal) fn doubt_once(&self, reason: &str) {
+        if self.state().doubted.insert(reason.to_owned()) {
             self.doubt(reason.to_owned());
         }
     }

@@ -21,8 +21,8 @@ pub(super) struct State {
     pub(super) doubled: BTreeMap<CallId, (FaultId, u32)>,
     /// Who stopped consumption, and why.
     pub(super) stop: Option<String>,
-    /// What was said of announcements that are none.
-    pub(super) misannounced: BTreeSet<String>,
+    /// What was doubted already.
+    pub(super) doubted: BTreeSet<String>,
     pub(super) connections: u64,
     pub(super) faults: Vec<Armed>,
     pub(super) aliases: Aliases,

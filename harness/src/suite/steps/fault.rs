@@ -2,6 +2,7 @@
 //! the stage is bound to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
@@ -73,7 +74,10 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             "Given the api is delayed by 2s at submitted of M1 once",
             "The call that the stage is bound to reaches its dependency so much later.",
             1,
-            |arguments| Ok(Effect::Delay(arguments.duration(1))),
+            |arguments| match arguments.duration(1) {
+                Duration::ZERO => Err(StepError::invalid("a delay of nothing delays nothing")),
+                delay => Ok(Effect::Delay(delay)),
+            },
         ),
         phrase(
             "is heard twice",

@@ -22,10 +22,25 @@ impl Figure {
     }
 }
 
+/// Neither a number of things nor a range of such numbers.
+#[derive(Debug, thiserror::Error)]
+#[error("neither a whole number nor a range")]
+pub(super) struct NoFigure;
+
 impl FromStr for Figure {
-    type Err = std::num::ParseIntError;
+    type Err = NoFigure;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let figure = Self::read(text).map_err(|_| NoFigure)?;
+        if figure.least < 0 || figure.most < figure.least {
+            return Err(NoFigure);
+        }
+        Ok(figure)
+    }
+}
+
+impl Figure {
+    fn read(text: &str) -> Result<Self, std::num::ParseIntError> {
         if let Some(most) = text.strip_prefix("at most ") {
             let most = most.parse()?;
             return Ok(Self { least: 0, most });
@@ -69,6 +84,8 @@ mod tests {
         assert!(agrees("10 to 20", 20) && !agrees("10 to 20", 21) && !agrees("10 to 20", 9));
         assert!(agrees("at most 20", 0) && !agrees("at most 20", 21));
         assert!(agrees("at least 10", 10) && !agrees("at least 10", 9));
-        assert!("ten".parse::<Figure>().is_err());
+        for none in ["ten", "5 to 1", "-1", "at most -1", "-2 to 3"] {
+            assert!(none.parse::<Figure>().is_err(), "{none}");
+        }
     }
 }

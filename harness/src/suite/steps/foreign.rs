@@ -17,6 +17,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .doc("Puts the text below the step on a queue, past the system, and calls it by this name.")
             .example("When M16 is put on the queue jobs with this body")
             .group(GROUP)
+            .text()
             .run(|scene: &mut Scene, arguments, _, text| {
                 Box::pin(async move {
                     let text = text.ok_or_else(|| {

@@ -38,6 +38,11 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             .doc("Counts passages of a stage by all messages together, in a range.")
             .example("Then accepted was passed 100 to 110 times")
             .group(GROUP)
+            .checked(|arguments, _| {
+                let (least, most) = (arguments.int(1), arguments.int(2));
+                let reversed = || StepError::invalid(format!("nothing is {least} to {most}"));
+                objections(if least > most { Err(reversed()) } else { Ok(()) })
+            })
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (wanted, least, most) =

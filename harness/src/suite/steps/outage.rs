@@ -117,6 +117,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     let outage = outage(&manifest, dependency, way(arguments), table);
                     outage.err().into_iter().collect()
                 })
+                .table()
                 .run(move |scene: &mut Scene, arguments, table, _| {
                     Box::pin(async move {
                         let dependency = DependencyName::new(arguments.text(0));

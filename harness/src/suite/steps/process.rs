@@ -71,7 +71,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("the {process} was killed {int} time(s)")
-            .doc("Counts deaths that the scenario ordered, by a fault or a step.")
+            .doc("Counts deaths by a signal that the scenario ordered, by a fault or a step. A process that was asked to stop and exits by itself is none of them.")
             .example("Then the worker was killed 3 times")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
@@ -92,8 +92,10 @@ async fn deaths(scene: &mut Scene, role: &RoleName, wanted: DeathCause) -> Resul
             .filter(|entry| {
                 matches!(
                     &entry.event,
-                    Event::Exited { incarnation, cause, .. }
-                        if incarnation.role == *role && *cause == wanted
+                    Event::Exited { incarnation, cause, signal, .. }
+                        if incarnation.role == *role
+                            && *cause == wanted
+                            && (wanted != DeathCause::Ordered || signal.is_some())
                 )
             })
             .count()

@@ -1,6 +1,7 @@
 //! Totals and figures of single messages. All are judged from one snapshot, taken once
 //! when everything is quiet.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::figure::Figure;
@@ -30,6 +31,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             .example("Then the totals are")
             .group(GROUP)
             .checked(move |_, table| expected_totals(&for_table, table).err().unwrap_or_default())
+            .table()
             .run(|scene: &mut Scene, _, table, _| {
                 Box::pin(async move {
                     let expected = expected_totals(scene.manifest(), table.as_ref())
@@ -39,9 +41,6 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     for Expected { name, terms, figure } in expected {
                         let mut seen = 0;
                         for (total, label) in &terms {
-                            if label.is_some() && snapshot.is_whole(total) {
-                                return Err(not_split(total, label.as_deref()));
-                            }
                             seen += snapshot.total(total, label.as_deref());
                         }
                         rows.push(figure.row(&name, seen));
@@ -130,13 +129,12 @@ fn check_witnessed(manifest: &Manifest, total: &str) -> Result<(), StepError> {
     )))
 }
 
-fn not_split(total: &str, label: Option<&str>) -> StepError {
-    let label = label.unwrap_or_default();
+fn not_split(total: &str, label: &str) -> StepError {
     StepError::invalid(format!(
         "`{total}` is not split, so nothing of it is `{label}`"
     ))
     .with_help(format!(
-        "write `{total}` alone, or add `by` to its witness in the manifest"
+        "write `{total}` alone, or split it in the manifest: `labels`, and `by` in its witness"
     ))
 }
 
@@ -161,7 +159,12 @@ fn expected_totals(
         return Err(vec![missing.into()]);
     };
     let (mut expected, mut objections) = (Vec::new(), Vec::new());
+    let mut names = BTreeSet::new();
     for (row, (name, value)) in pairs.into_iter().enumerate() {
+        if !names.insert(name) {
+            let twice = StepError::invalid(format!("`{name}` stands twice in this table"));
+            objections.push(Objection::from(twice).at(row));
+        }
         match expected_total(manifest, name, value) {
             Ok(total) => expected.push(total),
             Err(error) => objections.push(Objection::from(error).at(row)),
@@ -214,12 +217,23 @@ pub(super) fn check_total(
         };
         return Err(StepError::invalid(format!("there is no total `{total}`")).with_help(help));
     }
-    let witness = of_manifest.and_then(|total| total.witness.as_ref());
-    let whole = built_in || witness.is_some_and(|witness| witness.by.is_none());
-    if label.is_some() && whole {
+    let Some(label) = label else {
+        return Ok(());
+    };
+    let labels = of_manifest.map_or(&[][..], |total| &total.labels);
+    if labels.is_empty() {
         return Err(not_split(total, label));
     }
-    Ok(())
+    if labels.iter().any(|known| known == label) {
+        return Ok(());
+    }
+    let known: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let known_are = format!("its labels are {}", known.join(", "));
+    let help = match nearest(label, known) {
+        Some(nearest) => format!("did you mean `{total} ({nearest})`? ({known_are})"),
+        None => known_are,
+    };
+    Err(StepError::invalid(format!("`{total}` has no label `{label}`")).with_help(help))
 }
 
 /// `quarantined (attempt limit)` is a total and a label.

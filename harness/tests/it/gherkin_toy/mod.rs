@@ -266,6 +266,7 @@ fn steps() -> Vec<Step<Toy>> {
             .doc("Compares figures.")
             .example("Then the totals are\n  | handled | 5 |")
             .group("totals")
+            .table()
             .run(|toy, _, table, _| {
                 Box::pin(async move {
                     let table =
