@@ -61,18 +61,32 @@ pub fn ignores(pid: Pid, signal: Signal) -> bool {
     ignores_by_status(&status, signal)
 }
 
+/// Whether this process was started to ignore a signal, as under `nohup`.
+pub fn was_told_to_ignore(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    has(&status, "SigIgn", signal).unwrap_or(false)
+}
+
 fn ignores_by_status(status: &str, signal: Signal) -> bool {
-    let field = |name: &str| {
-        status
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-    };
     // Its number here, and in each namespace below.
-    let mut numbers = field("NSpid").unwrap_or_default().split_whitespace();
+    let mut numbers = field(status, "NSpid")
+        .unwrap_or_default()
+        .split_whitespace();
     let is_first = numbers.next().is_some() && numbers.next_back() == Some("1");
-    let handled = field("SigCgt").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     let always = [Signal::SIGKILL, Signal::SIGSTOP, Signal::SIGCONT].contains(&signal);
-    is_first && !always && handled.is_some_and(|mask| mask >> (signal as i32 - 1) & 1 == 0)
+    is_first && !always && has(status, "SigCgt", signal) == Some(false)
+}
+
+fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+}
+
+/// Whether a set of signals has this one; none if there is no such set.
+fn has(status: &str, set: &str, signal: Signal) -> Option<bool> {
+    let mask = u64::from_str_radix(field(status, set)?.trim(), 16).ok()?;
+    Some(mask >> (signal as i32 - 1) & 1 == 1)
 }
 
 /// Whether this very process still runs (a dead one that nobody reaped does not).

@@ -2,8 +2,11 @@
 
 use std::io;
 
+use nix::sys::signal::Signal::SIGHUP;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+
+use crate::deployment::procfs;
 
 /// Whether a run should end, and how urgently.
 #[derive(Clone, Debug)]
@@ -70,7 +73,7 @@ impl Interrupt {
             .build()?;
         let (mut ctrl_c, mut terminate, mut hangup) = {
             let _within = runtime.enter();
-            let hangup = if hangup_is_ignored() {
+            let hangup = if procfs::was_told_to_ignore(SIGHUP) {
                 None
             } else {
                 Some(signal(SignalKind::hangup())?)
@@ -106,14 +109,4 @@ async fn hung_up(hangup: &mut Option<Signal>) {
         }
         None => std::future::pending().await,
     }
-}
-
-/// `SigIgn` in `proc(5)`: a mask, whose bit 0 is signal 1.
-fn hangup_is_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & 1 == 1)
 }

@@ -173,15 +173,17 @@ impl History {
             .or_else(|| self.disk_is_full())
     }
 
-    /// Whoever writes there fails, also the processes under test.
+    /// Whoever writes there fails, also the processes under test. A line may still find
+    /// room where their output finds none, so this asks for more.
     fn disk_is_full(&self) -> Option<String> {
-        let disk = nix::sys::statvfs::statvfs(&self.path).ok()?;
-        (disk.blocks_available() == 0).then(|| {
-            format!(
-                "{}: no space is left on the disk, where processes write their output too",
-                self.path.display()
-            )
-        })
+        let probe = self.path.with_extension("probe");
+        let written = fs::write(&probe, [0; 64 * 1024]);
+        let _ = fs::remove_file(&probe);
+        let error = written.err()?;
+        Some(format!(
+            "{}, where processes write their output too: {error}",
+            self.path.display()
+        ))
     }
 }
 

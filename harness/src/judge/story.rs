@@ -177,19 +177,24 @@ impl Story {
     }
 
     pub(crate) fn passed(self, stage: &str, message: &str) -> Self {
-        self.passed_capturing(stage, message, BTreeMap::new())
+        self.passed_capturing(stage, Some(message), BTreeMap::new())
+    }
+
+    /// Passed with a message that nobody knows yet.
+    pub(crate) fn passed_by_nobody(self, stage: &str) -> Self {
+        self.passed_capturing(stage, None, BTreeMap::new())
     }
 
     /// Passed with one value picked from the call.
     pub(crate) fn passed_with(self, stage: &str, message: &str, name: &str, value: &str) -> Self {
         let captured = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-        self.passed_capturing(stage, message, captured)
+        self.passed_capturing(stage, Some(message), captured)
     }
 
     fn passed_capturing(
         mut self,
         stage: &str,
-        message: &str,
+        message: Option<&str>,
         captured: BTreeMap<String, String>,
     ) -> Self {
         let call = self.next_call();
@@ -197,7 +202,7 @@ impl Story {
             stage: stage.into(),
             incarnation: packer(1),
             call,
-            message: Some(message.into()),
+            message: message.map(Into::into),
             captured,
         })
     }

@@ -31,18 +31,16 @@ fn lasting(outages: &[String]) -> String {
         return String::new();
     }
     format!(
-        "\nthe scenario's own outage has not ended: {}; its end may never come",
+        "\nthe scenario's own outage is still on: {}; either it never ends, or the system never brings its end about",
         outages.join("; ")
     )
 }
 
 impl NotQuiet {
-    /// Whether the harness itself keeps it from being quiet: by an outage that lasts, or by
-    /// nothing but faults and holds.
+    /// Whether nothing but the harness's own faults and holds keeps it from being quiet.
     pub fn is_own_doing(&self) -> bool {
         let own = |reason: &String| HELD.iter().any(|prefix| reason.starts_with(prefix));
-        let held = !self.reasons.is_empty() && self.reasons.iter().all(own);
-        held || !self.outages.is_empty()
+        !self.reasons.is_empty() && self.reasons.iter().all(own)
     }
 }
 

@@ -382,5 +382,10 @@ mod telling {
         assert_eq!(judged(&early).len(), 1);
         let late = told(Story::new().passed("tried", "M1"), "M1", job("M1"));
         assert_eq!(judged(&late).len(), 0);
+        // One passage of nobody known stands for one client.
+        let open = told(Story::new().passed_by_nobody("tried"), "M1", job("M1"));
+        assert_eq!(judged(&open).len(), 0);
+        let one_more = told(open, "M2", job("M2"));
+        assert_eq!(judged(&one_more).len(), 1);
     }
 }
