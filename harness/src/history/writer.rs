@@ -177,7 +177,7 @@ impl History {
     /// room where their output finds none, so this asks for more.
     fn disk_is_full(&self) -> Option<String> {
         let probe = self.path.with_extension("probe");
-        let written = fs::write(&probe, [0; 64 * 1024]);
+        let written = fs::write(&probe, vec![0; 64 * 1024]);
         let _ = fs::remove_file(&probe);
         let error = written.err()?;
         Some(format!(

@@ -16,8 +16,10 @@ mod consumption;
 mod container;
 mod context;
 mod dependencies;
+mod dependency;
 mod duration;
 mod error;
+mod figures;
 mod json_path;
 mod keys;
 mod load;
@@ -50,8 +52,10 @@ use crate::ids::{DependencyName, RoleName, StageName};
 use crate::tap::Side;
 
 pub use command_line::CommandLineFault;
+pub use dependency::{DeadLetter, Dependency, Protocol, Provide, Queue, ReplyBody, Route};
 pub use duration::DurationFault;
 pub use error::{Invalid, ManifestError};
+pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness};
 pub use json_path::{JsonPathFault, select, show_json_path};
 pub use problem::{Defect, Noun, Problem, ProtocolName};
 pub use route::RouteFault;
@@ -182,122 +186,6 @@ pub enum TemplatePart {
     Text(String),
     /// To be filled in: the dotted name between the braces.
     Placeholder(String),
-}
-
-/// What processes talk to.
-#[derive(Clone, Debug)]
-pub struct Dependency {
-    /// How it is talked to, with what the protocol needs.
-    pub protocol: Protocol,
-    /// Where it comes from.
-    pub provide: Provide,
-    /// Whether an address beyond loopback is accepted.
-    pub allow_external: bool,
-}
-
-impl Dependency {
-    /// The routes of a service that the harness plays.
-    pub fn routes(&self) -> &[Route] {
-        match &self.protocol {
-            Protocol::Http { routes } => routes,
-            Protocol::Postgres | Protocol::Sqs { .. } => &[],
-        }
-    }
-}
-
-/// How a dependency is talked to.
-#[derive(Clone, Debug)]
-pub enum Protocol {
-    /// PostgreSQL v3.
-    Postgres,
-    /// SQS, JSON protocol.
-    Sqs {
-        /// The queues that each rehearsal gets, by the name used in the manifest.
-        queues: IndexMap<String, Queue>,
-    },
-    /// Plain HTTP/1.1.
-    Http {
-        /// What the harness answers when it plays the service (`provide: stub`).
-        routes: Vec<Route>,
-    },
-}
-
-/// Where a dependency comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Provide {
-    /// Started by the harness.
-    Embedded,
-    /// Played by the harness.
-    Stub,
-    /// Started by the harness in a container.
-    Container {
-        /// The image; if none, one that the harness builds.
-        image: Option<String>,
-        /// The port that it listens on.
-        port: u16,
-        /// Its environment.
-        environment: BTreeMap<String, String>,
-    },
-    /// Somebody else's, at this URL.
-    External {
-        /// Where it answers.
-        url: String,
-    },
-}
-
-/// A queue that each rehearsal gets afresh.
-#[derive(Clone, Debug, Default)]
-pub struct Queue {
-    /// SQS attributes by their AWS names, except the redrive policy. Values may hold
-    /// placeholders of settings.
-    pub attributes: BTreeMap<String, Template>,
-    /// The queue that takes what was received too often, and how often is allowed.
-    pub dead_letter: Option<DeadLetter>,
-}
-
-/// A redrive policy.
-#[derive(Clone, Debug)]
-pub struct DeadLetter {
-    /// The dead-letter queue's name in the manifest.
-    pub queue: String,
-    /// `maxReceiveCount`.
-    pub max_receives: Template,
-    /// How many failed attempts the system allows before it gives a message up itself.
-    pub attempts: Option<Template>,
-    /// How many receives beyond those are to be expected.
-    pub setbacks: Option<Template>,
-}
-
-/// One route of a stub.
-#[derive(Clone, Debug)]
-pub struct Route {
-    /// The method.
-    pub method: String,
-    /// The path; a segment `{message}` takes the message's name, `{job}` its job id,
-    /// `*` anything.
-    pub path: String,
-    /// Whether a request here is a write that counts toward the outside requests.
-    pub write: bool,
-    /// Where the request says which job it is for.
-    pub job: Option<Place>,
-    /// The header whose value is honoured as an idempotency key: a write that was
-    /// performed under a key is not performed under it again. Empty is none.
-    pub key_header: Option<Template>,
-    /// The status code of the answer.
-    pub status: u16,
-    /// What the answer holds.
-    pub reply: ReplyBody,
-}
-
-/// What a stub answers with.
-#[derive(Clone, Debug)]
-pub enum ReplyBody {
-    /// Nothing.
-    Empty,
-    /// This text.
-    Text(String),
-    /// The content of the message that the request is about, with its media type.
-    Message,
 }
 
 /// Where a job's id (or a message's name) stands in a call.
@@ -527,84 +415,6 @@ pub enum CapturePlace {
     Bind(BindPlace),
     /// A place in an HTTP request or a queue message.
     Place(Place),
-}
-
-/// How one total is counted.
-#[derive(Clone, Debug)]
-pub struct Total {
-    /// Counted by the harness from what it witnessed.
-    pub witness: Option<Witness>,
-    /// The system's own claim: a query that gives one number, or rows of label and number.
-    pub claim: Option<Claim>,
-    /// The labels that it is split by; none where it is one figure.
-    pub labels: Vec<String>,
-}
-
-/// Counted from the history.
-#[derive(Clone, Debug)]
-pub struct Witness {
-    /// Each passage of one of these stages adds one.
-    pub add: Vec<StageName>,
-    /// Each passage of one of these takes one away.
-    pub subtract: Vec<StageName>,
-    /// Count different messages instead of passages.
-    pub distinct: bool,
-    /// Split by the value captured under this name.
-    pub by: Option<String>,
-}
-
-/// A query against a PostgreSQL dependency.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// Which.
-    pub dependency: DependencyName,
-    /// One row with one number; or rows of (text, number) for a total that is split.
-    /// `$1` is the job id where the claim is about one message.
-    pub query: String,
-}
-
-/// What ends a job for good.
-#[derive(Clone, Debug)]
-pub struct Terminal {
-    /// Its passage makes the end durable.
-    pub stage: StageName,
-    /// Whether the job's outside write must have been performed (exactly once).
-    pub requires_write: bool,
-}
-
-/// A stage that nothing passes before another: sent before marked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
-    /// Each passage of this stage with a message …
-    pub stage: StageName,
-    /// … needs an earlier passage of this one with it.
-    pub after: StageName,
-}
-
-/// How attempts are counted, and what a record holds that ends a job at their limit.
-#[derive(Clone, Debug)]
-pub struct Attempts {
-    /// The total, with a witness, that counts attempts started.
-    pub started: Option<String>,
-    /// The end of a job whose attempts are exhausted.
-    pub exhausted: Option<Exhausted>,
-}
-
-/// The end of a job whose attempts are exhausted, and what is then on record.
-#[derive(Clone, Debug)]
-pub struct Exhausted {
-    /// The end.
-    pub end: String,
-    /// Where an end has several labels: the captured value, and what it then reads.
-    pub label: Option<(String, String)>,
-    /// How many attempts must have counted.
-    pub limit: Template,
-    /// The observation that gives the attempts that counted.
-    pub counted: Option<String>,
-    /// The observation that gives the content that was kept.
-    pub content: Option<String>,
-    /// The observation that gives the last stage that was kept.
-    pub last_stage: Option<String>,
 }
 
 /// The role under which operator commands appear: stages may be bound to it.

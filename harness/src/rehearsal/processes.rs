@@ -10,33 +10,24 @@
 mod actor;
 mod error;
 mod slot;
+mod supervisor;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 pub use self::error::ProcessError;
-use self::slot::{Current, Now, Running, Slot};
+use self::slot::{Current, Now, Slot};
 use super::board::{Actor as _, Board, Life};
-use super::deliveries::Delivery;
 use super::dependencies::Dependencies;
-use super::surroundings::Surroundings;
-use crate::deployment::readiness::{self, Cause, Condition};
-use crate::deployment::{Driver, ExitOutcome, Logs, Start};
+use crate::deployment::Driver;
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, FaultId, Incarnation, RoleName};
-use crate::manifest::{Address, Process, Ready, Restart};
-use crate::tap::Tap;
-
-/// How long the dependencies may take to see the end of a dead process's connections.
-const DRAIN: Duration = Duration::from_secs(10);
-/// So many unordered deaths in a row before the process was ready are a crash loop.
-const FALSE_STARTS: u32 = 5;
+use crate::manifest::Process;
 
 /// All processes of one rehearsal.
 #[derive(Clone)]
@@ -101,246 +92,6 @@ impl Processes {
 
     fn manifest_of(&self, role: &RoleName) -> Process {
         self.0.board.manifest().processes[role].clone()
-    }
-
-    async fn supervise(self, slot: Arc<Slot>) {
-        let process = self.manifest_of(&slot.role);
-        let mut starts = 0;
-        let mut false_starts = 0;
-        loop {
-            let mut wanted = slot.wanted.subscribe();
-            if wanted.wait_for(|wanted| *wanted).await.is_err() {
-                return;
-            }
-            slot.now.send_replace(Now::Starting);
-            starts += 1;
-            let incarnation = Incarnation {
-                role: slot.role.clone(),
-                instance: slot.instance,
-                start: starts,
-            };
-            let running = match self.incarnate(&slot, &process, incarnation).await {
-                Ok(running) => running,
-                Err(error) => return self.give_up(&slot, error),
-            };
-            slot.current.send_replace(Some(running.current.clone()));
-            let condition = self.condition(&process, &running);
-            let child = running.current.child.clone();
-            match readiness::ready(&child, process.ready_within, condition).await {
-                Ok(()) => {
-                    false_starts = 0;
-                    self.0.board.ready(&running.current.incarnation);
-                    slot.now.send_replace(Now::Up);
-                }
-                Err(error) if matches!(error.cause, Cause::Died(_)) => {
-                    if locked(&running.current.cause).is_none() {
-                        false_starts += 1;
-                    }
-                    if starts == 1 && false_starts == 1 {
-                        self.settle(&slot, running).await;
-                        return self.give_up(&slot, error.into());
-                    }
-                }
-                Err(error) => {
-                    // Only the settling below, by this same task, tells the end: nothing here
-                    // may wait for it.
-                    locked(&running.current.cause).get_or_insert(DeathCause::Shutdown);
-                    let _ = running.current.child.signal(Signal::SIGKILL);
-                    self.settle(&slot, running).await;
-                    return self.give_up(&slot, error.into());
-                }
-            }
-            child.exited().await;
-            let (outcome, log) = self.settle(&slot, running).await;
-            slot.now.send_replace(Now::Down);
-            if false_starts >= FALSE_STARTS {
-                let process = slot.name();
-                let crash_loop = ProcessError::CrashLoop {
-                    process,
-                    times: false_starts,
-                    outcome,
-                    log,
-                };
-                return self.give_up(&slot, crash_loop);
-            }
-            if process.restart == Restart::Never {
-                slot.wanted.send_replace(false);
-            }
-        }
-    }
-
-    fn give_up(&self, slot: &Slot, error: ProcessError) {
-        self.0.board.history().append(Event::Trouble {
-            reason: error.to_string(),
-        });
-        slot.now.send_replace(Now::Broken(Arc::new(error)));
-    }
-
-    /// Opens the taps of a new incarnation and starts it.
-    async fn incarnate(
-        &self,
-        slot: &Slot,
-        process: &Process,
-        incarnation: Incarnation,
-    ) -> Result<Running, ProcessError> {
-        let board = &self.0.board;
-        let driver = &self.0.driver;
-        let kept = locked(&slot.seat).take();
-        let seat = match kept.filter(|_| process.container.address == Address::Kept) {
-            Some(seat) => seat,
-            None => driver.seat().await?,
-        };
-        *locked(&slot.seat) = Some(seat.clone());
-        let (around, reached) = Surroundings::of_process(
-            board,
-            &self.0.dependencies,
-            &incarnation,
-            process.listens,
-            &seat,
-            driver.near_side(),
-        )
-        .await?;
-        let logs = Logs::together(self.0.logs.join(format!("{incarnation}.log")));
-        let start = Start {
-            memory: process.memory,
-            ..around.start(board.manifest(), &incarnation, &process.command, logs)?
-        };
-        board.register(&incarnation);
-        let room = &process.container.room;
-        let child = match driver.start(start, &seat, room).await {
-            Ok(child) => child,
-            Err(error) => {
-                board.unregister(&incarnation);
-                return Err(error.into());
-            }
-        };
-        board.started(&incarnation, child.pid().as_raw());
-        let (ended, watch_ended) = watch::channel(false);
-        let current = Current {
-            incarnation,
-            child,
-            gate: Arc::clone(&around.gate),
-            front: around.front.as_ref().map(Tap::address),
-            cause: Arc::default(),
-            ended: watch_ended,
-        };
-        Ok(Running {
-            current,
-            ended,
-            around,
-            reached,
-            seat,
-        })
-    }
-
-    fn condition(&self, process: &Process, running: &Running) -> Condition {
-        match (&process.ready, running.reached) {
-            (Ready::Http(path), Some(address)) => readiness::http(address, path),
-            (Ready::Output(text), _) => readiness::output(&running.current.child, text),
-            (Ready::Call { pattern, .. }, _) => {
-                let board = self.0.board.clone();
-                let incarnation = running.current.incarnation.clone();
-                let expected = format!("its first call of {}", pattern.describe());
-                Condition::new(
-                    expected,
-                    |_| async move { board.first_call(&incarnation).await },
-                )
-            }
-            (Ready::Started, _) | (Ready::Http(_), None) => Condition::started(),
-        }
-    }
-
-    /// After a death: nothing of it reaches a dependency any more, its connections end
-    /// on both sides, and what it had in hand becomes visible.
-    async fn settle(&self, slot: &Slot, running: Running) -> (ExitOutcome, String) {
-        let Running {
-            current,
-            ended,
-            around,
-            seat,
-            ..
-        } = running;
-        let board = &self.0.board;
-        let outcome = current.child.exited().await;
-        // First: nobody may see it gone and think that nothing is under way.
-        slot.now.send_replace(Now::Ending);
-        current.gate.close().await;
-        let (code, signal) = match outcome {
-            ExitOutcome::Code(code) => (Some(code), None),
-            ExitOutcome::Signal(number) => (None, Some(signal_name(number))),
-            ExitOutcome::Unknown => (None, None),
-        };
-        let cause = *locked(&current.cause);
-        board.exited(&current.incarnation, code, signal, cause);
-        ended.send_replace(true);
-        slot.current.send_replace(None);
-        // Else nobody would hear of the end of its connections.
-        if let Err(reason) = seat.join().await {
-            let reason = reason.to_string();
-            board.history().append(Event::Trouble { reason });
-        }
-        board.outages().detach(&current.incarnation);
-        // A dependency that the harness keeps down sees no connection end before it is up.
-        board.outages().all_usable().await;
-        if tokio::time::timeout(DRAIN, around.drain()).await.is_err() {
-            board.history().append(Event::Trouble {
-                reason: format!(
-                    "the connections of {} had not ended {DRAIN:?} after its death",
-                    current.incarnation
-                ),
-            });
-        }
-        let orphans = board.drained(&current.incarnation);
-        self.expire_all(orphans).await;
-        let log = current
-            .child
-            .logs()
-            .paths()
-            .next()
-            .map(|path| path.display().to_string());
-        (outcome, log.unwrap_or_default())
-    }
-
-    /// What nobody has becomes visible at once, as the end of its visibility would make
-    /// it; in real time it is left to that.
-    async fn expire_all(&self, orphans: Vec<Delivery>) {
-        if self.0.real_time {
-            return;
-        }
-        for orphan in orphans {
-            self.0.board.outages().usable(&orphan.dependency).await;
-            let Delivery {
-                dependency,
-                queue,
-                receipt,
-                message_id,
-                message,
-                owner,
-                ..
-            } = orphan;
-            match self
-                .0
-                .dependencies
-                .expire(&dependency, &queue, &receipt)
-                .await
-            {
-                Ok(()) => {
-                    self.0.board.history().append(Event::Expired {
-                        receipt,
-                        message_id,
-                        message,
-                        owner,
-                    });
-                }
-                Err(reason) => {
-                    self.0.board.history().append(Event::Trouble {
-                        reason: format!(
-                            "a delivery of {owner} could not be made visible: {reason}"
-                        ),
-                    });
-                }
-            }
-        }
     }
 
     fn slot(&self, role: &RoleName, instance: u32) -> Option<Arc<Slot>> {

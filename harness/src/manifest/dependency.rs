@@ -1,0 +1,123 @@
+//! What processes talk to, as the manifest describes it.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use super::{Place, Template};
+
+/// What processes talk to.
+#[derive(Clone, Debug)]
+pub struct Dependency {
+    /// How it is talked to, with what the protocol needs.
+    pub protocol: Protocol,
+    /// Where it comes from.
+    pub provide: Provide,
+    /// Whether an address beyond loopback is accepted.
+    pub allow_external: bool,
+}
+
+impl Dependency {
+    /// The routes of a service that the harness plays.
+    pub fn routes(&self) -> &[Route] {
+        match &self.protocol {
+            Protocol::Http { routes } => routes,
+            Protocol::Postgres | Protocol::Sqs { .. } => &[],
+        }
+    }
+}
+
+/// How a dependency is talked to.
+#[derive(Clone, Debug)]
+pub enum Protocol {
+    /// PostgreSQL v3.
+    Postgres,
+    /// SQS, JSON protocol.
+    Sqs {
+        /// The queues that each rehearsal gets, by the name used in the manifest.
+        queues: IndexMap<String, Queue>,
+    },
+    /// Plain HTTP/1.1.
+    Http {
+        /// What the harness answers when it plays the service (`provide: stub`).
+        routes: Vec<Route>,
+    },
+}
+
+/// Where a dependency comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provide {
+    /// Started by the harness.
+    Embedded,
+    /// Played by the harness.
+    Stub,
+    /// Started by the harness in a container.
+    Container {
+        /// The image; if none, one that the harness builds.
+        image: Option<String>,
+        /// The port that it listens on.
+        port: u16,
+        /// Its environment.
+        environment: BTreeMap<String, String>,
+    },
+    /// Somebody else's, at this URL.
+    External {
+        /// Where it answers.
+        url: String,
+    },
+}
+
+/// A queue that each rehearsal gets afresh.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// SQS attributes by their AWS names, except the redrive policy. Values may hold
+    /// placeholders of settings.
+    pub attributes: BTreeMap<String, Template>,
+    /// The queue that takes what was received too often, and how often is allowed.
+    pub dead_letter: Option<DeadLetter>,
+}
+
+/// A redrive policy.
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    /// The dead-letter queue's name in the manifest.
+    pub queue: String,
+    /// `maxReceiveCount`.
+    pub max_receives: Template,
+    /// How many failed attempts the system allows before it gives a message up itself.
+    pub attempts: Option<Template>,
+    /// How many receives beyond those are to be expected.
+    pub setbacks: Option<Template>,
+}
+
+/// One route of a stub.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The method.
+    pub method: String,
+    /// The path; a segment `{message}` takes the message's name, `{job}` its job id,
+    /// `*` anything.
+    pub path: String,
+    /// Whether a request here is a write that counts toward the outside requests.
+    pub write: bool,
+    /// Where the request says which job it is for.
+    pub job: Option<Place>,
+    /// The header whose value is honoured as an idempotency key: a write that was
+    /// performed under a key is not performed under it again. Empty is none.
+    pub key_header: Option<Template>,
+    /// The status code of the answer.
+    pub status: u16,
+    /// What the answer holds.
+    pub reply: ReplyBody,
+}
+
+/// What a stub answers with.
+#[derive(Clone, Debug)]
+pub enum ReplyBody {
+    /// Nothing.
+    Empty,
+    /// This text.
+    Text(String),
+    /// The content of the message that the request is about, with its media type.
+    Message,
+}

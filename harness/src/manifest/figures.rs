@@ -1,0 +1,82 @@
+//! What a history is held against: totals, ends, orders, attempts.
+
+use super::Template;
+use crate::ids::{DependencyName, StageName};
+
+/// How one total is counted.
+#[derive(Clone, Debug)]
+pub struct Total {
+    /// Counted by the harness from what it witnessed.
+    pub witness: Option<Witness>,
+    /// The system's own claim: a query that gives one number, or rows of label and number.
+    pub claim: Option<Claim>,
+    /// The labels that it is split by; none where it is one figure.
+    pub labels: Vec<String>,
+}
+
+/// Counted from the history.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// Each passage of one of these stages adds one.
+    pub add: Vec<StageName>,
+    /// Each passage of one of these takes one away.
+    pub subtract: Vec<StageName>,
+    /// Count different messages instead of passages.
+    pub distinct: bool,
+    /// Split by the value captured under this name.
+    pub by: Option<String>,
+}
+
+/// A query against a PostgreSQL dependency.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Which.
+    pub dependency: DependencyName,
+    /// One row with one number; or rows of (text, number) for a total that is split.
+    /// `$1` is the job id where the claim is about one message.
+    pub query: String,
+}
+
+/// What ends a job for good.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    /// Its passage makes the end durable.
+    pub stage: StageName,
+    /// Whether the job's outside write must have been performed (exactly once).
+    pub requires_write: bool,
+}
+
+/// A stage that nothing passes before another: sent before marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Each passage of this stage with a message …
+    pub stage: StageName,
+    /// … needs an earlier passage of this one with it.
+    pub after: StageName,
+}
+
+/// How attempts are counted, and what a record holds that ends a job at their limit.
+#[derive(Clone, Debug)]
+pub struct Attempts {
+    /// The total, with a witness, that counts attempts started.
+    pub started: Option<String>,
+    /// The end of a job whose attempts are exhausted.
+    pub exhausted: Option<Exhausted>,
+}
+
+/// The end of a job whose attempts are exhausted, and what is then on record.
+#[derive(Clone, Debug)]
+pub struct Exhausted {
+    /// The end.
+    pub end: String,
+    /// Where an end has several labels: the captured value, and what it then reads.
+    pub label: Option<(String, String)>,
+    /// How many attempts must have counted.
+    pub limit: Template,
+    /// The observation that gives the attempts that counted.
+    pub counted: Option<String>,
+    /// The observation that gives the content that was kept.
+    pub content: Option<String>,
+    /// The observation that gives the last stage that was kept.
+    pub last_stage: Option<String>,
+}
