@@ -90,3 +90,14 @@ language sql volatile as $$
     from incarnations o, incarnations j
     where o.id = owner and j.id = judge
 $$;
+
+-- Who died with something in hand, in the eyes of another. Whoever judges does not judge
+-- itself, but ends what others found it dead with.
+create function died_in_hand(judge uuid) returns setof incarnations
+language sql volatile as $$
+    select i.* from incarnations i
+    where (i.judged_dead_at is not null or i.id <> judge)
+      and exists (select 1 from attempts a where a.incarnation = i.id
+                  and a.state in ('received', 'started'))
+      and is_dead(i.id, judge)
+$$;

@@ -78,11 +78,7 @@ impl Store {
 
     async fn glance(&self, judge: Uuid) -> Result<Glance, sqlx::Error> {
         sqlx::query_as(
-            "select exists (select 1 from incarnations i
-                            where (i.judged_dead_at is not null or i.id <> $1)
-                              and exists (select 1 from attempts a where a.incarnation = i.id
-                                          and a.state in ('received', 'started'))
-                              and is_dead(i.id, $1)) as died_in_hand,
+            "select exists (select 1 from died_in_hand($1)) as died_in_hand,
                     stopped_reason, paused_reason, trial_left from fleet",
         )
         .bind(judge)
@@ -91,16 +87,11 @@ impl Store {
     }
 
     async fn judge_the_dead(&self, judge: Uuid) -> Result<(), sqlx::Error> {
-        let dead: Vec<Uuid> = sqlx::query_scalar(
-            "select i.id from incarnations i
-             where i.judged_dead_at is null and i.id <> $1
-               and exists (select 1 from attempts a where a.incarnation = i.id
-                           and a.state in ('received', 'started'))
-               and is_dead(i.id, $1)",
-        )
-        .bind(judge)
-        .fetch_all(&self.pool)
-        .await?;
+        let dead: Vec<Uuid> =
+            sqlx::query_scalar("select id from died_in_hand($1) where judged_dead_at is null")
+                .bind(judge)
+                .fetch_all(&self.pool)
+                .await?;
         for owner in dead {
             let mut transaction = self.pool.begin().await?;
             judge_dead(&mut transaction, owner).await?;
@@ -114,9 +105,8 @@ impl Store {
     async fn sweep(&self, judge: Uuid, rules: Rules) -> Result<(), sqlx::Error> {
         let open: Vec<(String, i32, Option<Uuid>)> = sqlx::query_as(
             "select a.message_id, a.number, a.job_id
-             from attempts a join incarnations i on i.id = a.incarnation
-             where a.state in ('received', 'started') and i.judged_dead_at is not null
-               and is_dead(i.id, $1)",
+             from attempts a join died_in_hand($1) i on i.id = a.incarnation
+             where a.state in ('received', 'started') and i.judged_dead_at is not null",
         )
         .bind(judge)
         .fetch_all(&self.pool)
