@@ -402,10 +402,15 @@ fn rows(
 ) -> Vec<Subject> {
     statements
         .iter()
-        .map(|statement| Subject {
-            ids: statement_ids(manifest, &call.dependency, &[statement]),
-            inherited: Vec::new(),
-            captured: captured_binds(stage, statements),
+        .map(|statement| {
+            // Its own value comes before one of another row.
+            let mut captured = captured_binds(stage, statements);
+            captured.extend(captured_binds(stage, &[statement]));
+            Subject {
+                ids: statement_ids(manifest, &call.dependency, &[statement]),
+                inherited: Vec::new(),
+                captured,
+            }
         })
         .collect()
 }

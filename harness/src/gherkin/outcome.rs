@@ -137,14 +137,17 @@ impl ScenarioOutcome {
         self.evidence.push(evidence);
     }
 
-    /// Makes nothing of all that was found: what is known is not whole, so it convicts
-    /// nobody.
+    /// Makes nothing of what was found about the system: what is known is not whole, so it
+    /// convicts nobody.
     pub(super) fn void(&mut self, reason: String) {
-        for evidence in &mut self.evidence {
-            evidence.verdict = Exit::Broken;
-        }
         self.evidence.insert(0, Evidence::new(Exit::Broken, reason));
         self.verdict = Exit::Broken;
+        for evidence in &mut self.evidence {
+            if matches!(evidence.verdict, Exit::Failed | Exit::Unproven) {
+                evidence.verdict = Exit::Broken;
+            }
+            self.verdict = self.verdict.max(evidence.verdict);
+        }
     }
 
     /// The gravest evidence.

@@ -52,8 +52,8 @@ fn conclude(judgement: &mut Judgement, seq: u64, verdict: &str, reasons: &[Strin
     }
 }
 
-/// Figures of the last snapshot that are not what the entries before them come to: a
-/// harness cannot have written them.
+/// Figures of the last snapshot that are not what the entries before them come to, by this
+/// manifest.
 fn miscounted(evidence: Evidence<'_>) -> Vec<String> {
     let mut figures: BTreeMap<(&str, &str), (i64, u64)> = BTreeMap::new();
     for entry in evidence.entries {
@@ -88,7 +88,7 @@ fn miscounted(evidence: Evidence<'_>) -> Vec<String> {
             .unwrap_or_default();
         if counted != value {
             errors.push(format!(
-                "entry {seq} counts {value} for `{total}`, and the entries before it come to {counted}: the history was altered"
+                "entry {seq} counts {value} for `{total}`, and the entries before it come to {counted}: the history was altered, or the manifest is another one"
             ));
         }
     }

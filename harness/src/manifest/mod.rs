@@ -135,11 +135,6 @@ impl Manifest {
         self.totals.get(total)?.witness.as_ref()
     }
 
-    /// The stage before which no client may be told of its job, if the manifest says so.
-    pub fn submit_durable(&self) -> Option<&StageName> {
-        self.messages.submit.durable.as_ref()
-    }
-
     /// Which protocol is spoken with a dependency, or with a process that listens.
     pub fn protocol_of(&self, dependency: &DependencyName) -> DependencyProtocol {
         match self.dependencies.get(dependency).map(|one| &one.protocol) {

@@ -141,11 +141,7 @@ impl Processes {
             self.0.board.set_life(&current.incarnation, Life::Ending);
             current.gate.close().await;
         }
-        locked(&current.cause).get_or_insert(cause);
-        current
-            .child
-            .signal(signal)
-            .map_err(|error| error.to_string())?;
+        current.signal_for(signal, cause)?;
         let outcome = current.child.exited().await;
         let mut ended = current.ended.clone();
         // An error means that the supervisor is gone, which only the end of the

@@ -129,6 +129,7 @@ impl Rehearsal {
             .witness
             .as_ref()
             .map(|witness| self.evidence(|evidence| count(evidence, witness, None)));
+        self.note_figure(name, total, "witness", witnessed.as_ref());
         let claimed = match &total.claim {
             Some(claim) => Some(
                 self.dependencies
@@ -137,13 +138,15 @@ impl Rehearsal {
             ),
             None => None,
         };
-        for (source, figure) in [("witness", &witnessed), ("claim", &claimed)] {
-            for (label, value) in figure.iter().flatten() {
-                self.note(name, label, source, *value);
-                self.check_label(name, total, label);
-            }
-        }
+        self.note_figure(name, total, "claim", claimed.as_ref());
         Ok(witnessed.or(claimed).unwrap_or_default())
+    }
+
+    fn note_figure(&self, name: &str, total: &Total, source: &str, figure: Option<&Figure>) {
+        for (label, value) in figure.into_iter().flatten() {
+            self.note(name, label, source, *value);
+            self.check_label(name, total, label);
+        }
     }
 
     /// A label that the manifest does not list is missing in every comparison.

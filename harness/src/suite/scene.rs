@@ -358,10 +358,15 @@ impl World for Scene {
         let verdict = found.clone().map(|evidence| evidence.verdict).max();
         let reasons = found.map(|evidence| evidence.message.clone()).collect();
         let verdict = verdict.unwrap_or(Exit::Passed).max(outcome.verdict);
-        rehearsal.conclude(verdict.to_string(), reasons);
+        let trouble = rehearsal.history().trouble();
+        let concluded = match &trouble {
+            Some(_) => Exit::Broken,
+            None => verdict,
+        };
+        rehearsal.conclude(concluded.to_string(), reasons);
         self.notes.say("ending");
         rehearsal.end().await;
-        let trouble = rehearsal.history().trouble();
+        let trouble = trouble.or_else(|| rehearsal.history().trouble());
         let void =
             trouble.map(|why| format!("the record is not whole, so it judges nobody: {why}"));
         let closing = self.closing(&rehearsal, outcome).voided(void);

@@ -5,6 +5,7 @@
 //! whoever is half greeted is greeted whole, and all of them are taken over first.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::time::Duration;
 
@@ -44,7 +45,20 @@ pub(super) async fn retreat(listener: TcpListener, mut take: impl FnMut(TcpStrea
         };
         let _ = tokio::time::timeout(HANDSHAKE, whole).await;
     }
-    while let Ok((client, _)) = listener.accept() {
+    loop {
+        let client = match listener.accept() {
+            Ok((client, _)) => client,
+            // This one left; others wait behind it.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionAborted | ErrorKind::Interrupted
+                ) =>
+            {
+                continue;
+            }
+            Err(_) => return,
+        };
         // It has its listener's filter if it came into being with it.
         let _ = SockRef::from(&client).detach_filter();
         if client.set_nonblocking(true).is_ok()

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 
 use super::super::board::{Actor, Life};
 use super::super::deliveries::Delivery;
-use super::{Processes, locked};
+use super::Processes;
 use crate::deployment::State;
 use crate::history::DeathCause;
 use crate::ids::{FaultId, Incarnation};
@@ -60,11 +60,7 @@ impl Actor for Processes {
                     }
                 }
                 _ => {
-                    locked(&current.cause).get_or_insert(DeathCause::Ordered);
-                    current
-                        .child
-                        .signal(signal)
-                        .map_err(|error| error.to_string())?;
+                    current.signal_for(signal, DeathCause::Ordered)?;
                     Ok(match current.child.state() {
                         State::Exited(outcome) => format!("{incarnation} (pid {pid}) {outcome}"),
                         State::Running | State::Stopped => {

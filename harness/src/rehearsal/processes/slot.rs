@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 use super::super::surroundings::Surroundings;
-use super::ProcessError;
+use super::{ProcessError, locked};
 use crate::deployment::{Child, Seat};
 use crate::history::DeathCause;
 use crate::ids::{Incarnation, RoleName};
@@ -48,6 +49,19 @@ pub(super) struct Current {
     pub(super) cause: Arc<Mutex<Option<DeathCause>>>,
     /// True once its end stands in the history.
     pub(super) ended: watch::Receiver<bool>,
+}
+
+impl Current {
+    /// Sends a signal that may end it, for this cause; one that was not delivered is no
+    /// excuse for a later death.
+    pub(super) fn signal_for(&self, signal: Signal, cause: DeathCause) -> Result<(), String> {
+        let before = *locked(&self.cause);
+        locked(&self.cause).get_or_insert(cause);
+        self.child.signal(signal).map_err(|error| {
+            *locked(&self.cause) = before;
+            error.to_string()
+        })
+    }
 }
 
 /// The running incarnation, for its supervisor.

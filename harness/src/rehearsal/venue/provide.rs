@@ -132,7 +132,7 @@ impl Venue {
         Ok(provider.start(name, dependency, &server, &|_| {}).await?)
     }
 
-    /// Removes what [`Warm::provide`] made.
+    /// Removes what [`Venue::provide`] made.
     pub(in crate::rehearsal) async fn withdraw(&self, dependencies: &Dependencies) -> Vec<String> {
         let mut troubles = Vec::new();
         for (name, database) in &dependencies.databases {
