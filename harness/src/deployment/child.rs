@@ -15,6 +15,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use tokio::sync::{oneshot, watch};
 
+use super::deaths;
 use super::environment::{self, Variables};
 use super::exit::ExitOutcome;
 use super::mark::Mark;
@@ -473,14 +474,15 @@ impl Shared {
         let begun = std::time::Instant::now();
         loop {
             let _ = killpg(self.pid, Signal::SIGKILL);
-            let alive = procfs::processes()
+            let alive: Vec<Pid> = procfs::processes()
                 .iter()
-                .any(|(_, stat)| stat.group == self.pid && !stat.is_dead());
-            if !alive || begun.elapsed() > GROUP_DEATH {
+                .filter(|(_, stat)| stat.group == self.pid && !stat.is_dead())
+                .map(|(pid, _)| *pid)
+                .collect();
+            if alive.is_empty() || begun.elapsed() > GROUP_DEATH {
                 return;
             }
-            // Not our children: the kernel tells nobody here of their end.
-            thread::sleep(Duration::from_millis(1));
+            deaths::wait(&alive);
         }
     }
 }

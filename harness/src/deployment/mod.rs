@@ -16,6 +16,7 @@
 
 mod child;
 pub mod containers;
+mod deaths;
 mod driver;
 mod environment;
 mod exit;

@@ -4,13 +4,13 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::containers;
+use super::deaths;
 use super::environment::{RUN_ID_VARIABLE, Variables};
 use super::mark::Mark;
 use super::procfs;
@@ -243,6 +243,7 @@ fn end_processes(
                 .push(format!("still alive after SIGKILL: {}", names.join(", ")));
             return;
         }
+        let pids: Vec<Pid> = alive.iter().map(|(pid, _)| *pid).collect();
         for (pid, name) in alive {
             if !seen.contains(&pid) {
                 seen.push(pid);
@@ -253,8 +254,7 @@ fn end_processes(
             }
             let _ = kill(pid, Signal::SIGKILL);
         }
-        // Not our children: the kernel tells nobody here of their end.
-        thread::sleep(Duration::from_millis(2));
+        deaths::wait(&pids);
     }
 }
 
