@@ -27,9 +27,9 @@ Feature: Poison among neighbours
     And the attempts in quarantine of M3 is 3
     And M1, M2, M4 and M5 have 2 attempts started
     And M6 to M20 have 1 attempts started
-    And the worker had at most 5 in hand before on-trial
-    And the worker had at most 1 in hand between on-trial and trial-over
-    And the worker had at most 5 in hand after trial-over
+    And the most that the worker had in hand before on-trial was 5
+    And the most that the worker had in hand between on-trial and trial-over was 1
+    And the most that the worker had in hand after trial-over was 5
     And consumption is "normal"
 
   Scenario: what was performed when the worker died is unknown, and is not repeated

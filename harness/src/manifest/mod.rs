@@ -58,6 +58,7 @@ pub use error::{Invalid, ManifestError};
 pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness};
 pub use json_path::{JsonPathFault, select, show_json_path};
 pub use problem::{Defect, Noun, Problem, ProtocolName};
+pub use processes::MOST_INSTANCES;
 pub use route::RouteFault;
 pub use source::{Span, Spot};
 pub use sql::{fold_sql, sql_contains};

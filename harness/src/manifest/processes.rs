@@ -21,8 +21,8 @@ use crate::ids::{DependencyName, RoleName};
 const READY_WITHIN: Duration = Duration::from_secs(15);
 /// How long a requested stop may take.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
-/// More instances than this are a slip of the pen.
-const MOST_INSTANCES: u64 = 1000;
+/// More instances of one process than this are a slip of the pen.
+pub const MOST_INSTANCES: u32 = 100;
 
 pub(super) fn read_processes<'n>(
     cx: &mut Context<'n>,
@@ -49,7 +49,7 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     let table = Table::read(cx, node, keys::PROCESS, format!("process `{name}`"))?;
     let placeholders = Placeholders::of_process(&cx.names, name);
     let command = read_command(cx, &table, &placeholders);
-    let instances = table.number(cx, "instances", 1, (0, MOST_INSTANCES));
+    let instances = table.number(cx, "instances", 1, (0, MOST_INSTANCES.into()));
     let listens = table.flag(cx, "listens", false);
     let ready = match table.get("ready") {
         None => Some(Ready::Started),

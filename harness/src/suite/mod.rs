@@ -165,8 +165,8 @@ impl Project for Suite {
             return Ok(());
         }
         Err(StepError::broken(format!(
-            "the run left something behind, which was removed: {}",
-            left.join(", ")
+            "the run left something behind: {}",
+            left.join("; ")
         )))
     }
 }

@@ -138,6 +138,27 @@ async fn a_process_that_is_cut_off_is_silent_and_goes_on_afterwards() {
     fixture.end().await;
 }
 
+/// Engines miscount who is in a network when many enter and leave at once, and refuse
+/// to remove it ever after.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_that_many_enter_and_leave_can_be_removed() {
+    const AT_ONCE: usize = 8;
+    const EACH: usize = 2;
+    let Some(fixture) = fixture("coming-and-going").await else {
+        return;
+    };
+    let come_and_go = async |_| {
+        for _ in 0..EACH {
+            let seat = within(fixture.driver.seat()).await.unwrap();
+            // One that was cut off is not used again.
+            within(seat.cut_off()).await.unwrap();
+            within(seat.join()).await.unwrap();
+        }
+    };
+    futures::future::join_all((0..AT_ONCE).map(come_and_go)).await;
+    fixture.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_reaches_the_taps_and_nothing_else() {
     let Some(fixture) = fixture("isolation").await else {

@@ -85,7 +85,7 @@ impl DependencyContainer {
         ));
         let part = format!("dependency-{}", options.name);
         let network = Network::make(engine, &part).await?;
-        let seats = Holders::new(engine.clone(), network, &part);
+        let seats = Holders::new(engine.clone(), network, &part)?;
         let seat = seats.take().await?;
         let volumes = make_volumes(engine, &options).await?;
         let name = format!("rehearsal-{}-{part}-server", engine.labels.run());

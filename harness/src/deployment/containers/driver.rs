@@ -45,7 +45,7 @@ impl Containers {
         let network = Network::make(engine, "processes").await?;
         Ok(Self {
             engine: engine.clone(),
-            seats: Holders::new(engine.clone(), network, "processes"),
+            seats: Holders::new(engine.clone(), network, "processes")?,
             started: AtomicU32::new(0),
             watched: TaskTracker::new(),
         })

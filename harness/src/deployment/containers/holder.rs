@@ -1,18 +1,22 @@
 //! Containers that do nothing but hold one end of a network, for others to join.
 
-use std::net::IpAddr;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use testcontainers::bollard::models::{
-    EndpointIpamConfig, EndpointSettings, NetworkConnectRequest, NetworkDisconnectRequest,
+    ContainerCreateBody, EndpointIpamConfig, EndpointSettings, HostConfig, NetworkConnectRequest,
+    NetworkDisconnectRequest, NetworkingConfig,
 };
-use testcontainers::bollard::query_parameters::InspectContainerOptions;
-use testcontainers::{GenericImage, ImageExt as _};
+use testcontainers::bollard::query_parameters::{
+    CreateContainerOptionsBuilder, StartContainerOptions,
+};
 
+use super::addresses::Addresses;
 use super::engine::Engine;
 use super::error::EngineError;
-use super::image::{self, Image};
+use super::image::Image;
 use super::network::Network;
 
 /// The first port that a process in a container is told to listen on.
@@ -28,8 +32,13 @@ struct Inner {
     network: Network,
     part: String,
     made: AtomicU32,
+    addresses: Mutex<Addresses>,
     idle: Mutex<Vec<Held>>,
     retiring: tokio_util::task::TaskTracker,
+    /// Held while somebody enters the network or leaves it. An engine that lets one in and
+    /// another out at the same time may count one too many for ever, and then never
+    /// removes the network (seen with 20.10).
+    door: tokio::sync::Mutex<()>,
 }
 
 /// One holder. When it is dropped the next process may have it.
@@ -46,20 +55,29 @@ pub struct Holder {
 #[derive(Debug)]
 struct Held {
     container: String,
-    address: IpAddr,
+    address: Ipv4Addr,
     port: AtomicU16,
 }
 
 impl Holders {
-    pub(super) fn new(engine: Engine, network: Network, part: &str) -> Self {
-        Self(Arc::new(Inner {
+    pub(super) fn new(engine: Engine, network: Network, part: &str) -> Result<Self, EngineError> {
+        let addresses = Addresses::of(&network.subnet, network.gateway);
+        let addresses = addresses.ok_or_else(|| {
+            let (subnet, gateway) = (&network.subnet, network.gateway);
+            no_place(&format!(
+                "its network got the range {subnet} with the gateway {gateway}, which is not IPv4"
+            ))
+        })?;
+        Ok(Self(Arc::new(Inner {
             engine,
             network,
             part: part.to_owned(),
             made: AtomicU32::new(0),
+            addresses: Mutex::new(addresses),
             idle: Mutex::default(),
             retiring: tokio_util::task::TaskTracker::new(),
-        }))
+            door: tokio::sync::Mutex::default(),
+        })))
     }
 
     pub(super) fn network(&self) -> &Network {
@@ -87,56 +105,79 @@ impl Holders {
     }
 
     async fn make(&self) -> Result<Held, EngineError> {
-        let Inner {
-            engine,
-            network,
-            part,
-            ..
-        } = &*self.0;
+        let Inner { network, part, .. } = &*self.0;
         let number = self.0.made.fetch_add(1, Ordering::Relaxed) + 1;
-        let name = format!("rehearsal-{}-{part}-seat-{number}", engine.labels.run());
-        let (repository, tag) = image::split(Image::Process.name());
-        let joined = network.name.clone();
-        let request = GenericImage::new(repository, tag)
-            .with_labels(engine.labels.of("seat"))
-            .with_hostname(format!("{part}-{number}"))
-            .with_host_config_modifier(move |host| {
-                host.network_mode = Some(joined.clone());
-                host.ipc_mode = Some("shareable".to_owned());
-                host.publish_all_ports = Some(false);
-            });
-        let container = engine.launch("hold a network", &name, request).await?;
-        let address = self.address_of(&container).await?;
-        Ok(Held {
-            container,
+        let address = self.addresses().take().ok_or_else(|| {
+            no_place(&format!(
+                "all addresses of its network, {}, are taken",
+                network.subnet
+            ))
+        })?;
+        let held = Held {
+            container: format!(
+                "rehearsal-{}-{part}-seat-{number}",
+                self.0.engine.labels.run()
+            ),
             address,
             port: AtomicU16::new(FIRST_PORT),
-        })
+        };
+        match self.start(&held, &format!("{part}-{number}")).await {
+            Ok(()) => Ok(held),
+            Err(refusal) => {
+                self.remove(&held).await;
+                Err(refusal)
+            }
+        }
     }
 
-    async fn address_of(&self, container: &str) -> Result<IpAddr, EngineError> {
+    /// Not by way of `testcontainers`, which cannot ask for an address.
+    async fn start(&self, held: &Held, host_name: &str) -> Result<(), EngineError> {
         let Inner {
             engine, network, ..
         } = &*self.0;
-        let seen = engine
+        let body = ContainerCreateBody {
+            image: Some(Image::Process.name().to_owned()),
+            hostname: Some(host_name.to_owned()),
+            labels: Some(engine.labels.of("seat")),
+            host_config: Some(HostConfig {
+                network_mode: Some(network.name.clone()),
+                ipc_mode: Some("shareable".to_owned()),
+                ..HostConfig::default()
+            }),
+            networking_config: Some(NetworkingConfig {
+                endpoints_config: Some(HashMap::from([(network.name.clone(), at(held.address))])),
+            }),
+            ..ContainerCreateBody::default()
+        };
+        let options = CreateContainerOptionsBuilder::new()
+            .name(&held.container)
+            .build();
+        engine
             .docker()
-            .inspect_container(container, None::<InspectContainerOptions>)
+            .create_container(Some(options), body)
             .await
-            .map_err(engine.refused("describe a container"))?;
-        let networks = seen.network_settings.and_then(|settings| settings.networks);
-        networks
-            .and_then(|networks| {
-                networks
-                    .get(&network.name)?
-                    .ip_address
-                    .as_ref()?
-                    .parse()
-                    .ok()
-            })
-            .ok_or_else(|| EngineError::Refused {
-                what: "hold a network".to_owned(),
-                reason: "the container got no address".to_owned(),
-            })
+            .map_err(engine.refused(HOLD))?;
+        let _door = self.0.door.lock().await;
+        engine
+            .docker()
+            .start_container(&held.container, None::<StartContainerOptions>)
+            .await
+            .map_err(engine.refused(HOLD))
+    }
+
+    fn addresses(&self) -> MutexGuard<'_, Addresses> {
+        self.0
+            .addresses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn remove(&self, held: &Held) {
+        {
+            let _door = self.0.door.lock().await;
+            self.0.engine.remove_container(&held.container).await;
+        }
+        self.addresses().give_back(held.address);
     }
 
     /// Removes all that nobody uses, and the network.
@@ -144,12 +185,32 @@ impl Holders {
         self.0.retiring.close();
         self.0.retiring.wait().await;
         let idle = std::mem::take(&mut *self.0.idle.lock().unwrap_or_else(PoisonError::into_inner));
-        let removing = idle
-            .into_iter()
-            .map(|held| async move { self.0.engine.remove_container(&held.container).await });
-        futures::future::join_all(removing).await;
+        for held in idle {
+            self.remove(&held).await;
+        }
         // What cannot be removed here is found by its label at the end of the run.
         let _ = self.0.network.remove(&self.0.engine).await;
+    }
+}
+
+/// What a holder is started for, in the words of an error.
+const HOLD: &str = "hold a network";
+
+fn no_place(reason: &str) -> EngineError {
+    EngineError::Refused {
+        what: HOLD.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// An end of a network at this address.
+fn at(address: Ipv4Addr) -> EndpointSettings {
+    EndpointSettings {
+        ipam_config: Some(EndpointIpamConfig {
+            ipv4_address: Some(address.to_string()),
+            ..EndpointIpamConfig::default()
+        }),
+        ..EndpointSettings::default()
     }
 }
 
@@ -160,7 +221,7 @@ impl Holder {
 
     /// Its address, which whoever joins it has too.
     pub fn address(&self) -> IpAddr {
-        self.held().address
+        self.held().address.into()
     }
 
     /// Its container, for others to join.
@@ -181,6 +242,7 @@ impl Holder {
             return Ok(());
         }
         self.was_cut.store(true, Ordering::Relaxed);
+        let _door = self.holders.0.door.lock().await;
         let request = NetworkDisconnectRequest {
             container: self.id().to_owned(),
             force: Some(true),
@@ -202,17 +264,11 @@ impl Holder {
         if !*cut {
             return Ok(());
         }
-        let same = EndpointIpamConfig {
-            ipv4_address: Some(self.address().to_string()),
-            ..EndpointIpamConfig::default()
-        };
         let request = NetworkConnectRequest {
             container: self.id().to_owned(),
-            endpoint_config: Some(EndpointSettings {
-                ipam_config: Some(same),
-                ..EndpointSettings::default()
-            }),
+            endpoint_config: Some(at(self.held().address)),
         };
+        let _door = self.holders.0.door.lock().await;
         engine
             .docker()
             .connect_network(&network.name, request)
@@ -228,9 +284,9 @@ impl Drop for Holder {
         let Some(held) = self.held.take() else { return };
         let inner = &self.holders.0;
         if self.was_cut.load(Ordering::Relaxed) {
-            let engine = inner.engine.clone();
+            let holders = self.holders.clone();
             inner.retiring.spawn_on(
-                async move { engine.remove_container(&held.container).await },
+                async move { holders.remove(&held).await },
                 &inner.engine.runtime,
             );
         } else {

@@ -18,6 +18,7 @@
 //! Everything made here bears the run's id as a label, and only what bears such a label
 //! is ever touched.
 
+mod addresses;
 mod dependency;
 mod driver;
 mod engine;

@@ -16,19 +16,21 @@ const TRIES: u32 = 20;
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     pub(super) name: String,
+    /// Its addresses, as `172.18.0.0/16`.
+    pub(super) subnet: String,
     /// This machine's own address in it.
     pub(super) gateway: IpAddr,
 }
 
 impl Network {
     /// Makes a network for a part of the run. Its range of addresses is written down in
-    /// its configuration, because only then may a container ask for its old address.
+    /// its configuration, because only then may a container ask for an address.
     pub(super) async fn make(engine: &Engine, part: &str) -> Result<Self, EngineError> {
         let name = format!("rehearsal-{}-{part}", engine.labels.run());
         for _ in 0..TRIES {
             let (subnet, gateway) = free_range(engine, &name, part).await?;
             let range = IpamConfig {
-                subnet: Some(subnet),
+                subnet: Some(subnet.clone()),
                 gateway: Some(gateway.to_string()),
                 ..IpamConfig::default()
             };
@@ -37,7 +39,11 @@ impl Network {
                 .create_network(request(engine, &name, part, Some(range)));
             match made.await {
                 Ok(_) => {
-                    let network = Self { name, gateway };
+                    let network = Self {
+                        name,
+                        subnet,
+                        gateway,
+                    };
                     network.check_near_side(engine)?;
                     return Ok(network);
                 }

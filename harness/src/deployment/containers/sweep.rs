@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use testcontainers::bollard::Docker;
 use testcontainers::bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
     RemoveContainerOptionsBuilder, RemoveVolumeOptions,
 };
+use testcontainers::bollard::{Docker, errors::Error as Refusal};
 
 use super::engine::open;
-use super::error::is_missing;
+use super::error::{has_status, is_missing};
 use super::label::{RECORDS, RUN, filter};
 
-/// How long the engine may take to remove everything.
-const REMOVAL: Duration = Duration::from_secs(30);
+/// How long the engine may take until the next thing is gone.
+const REMOVAL: Duration = Duration::from_secs(20);
 /// Between two looks at what is still there.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -94,34 +94,71 @@ async fn remove(
     value: Option<&str>,
     wanted: &dyn Fn(&Labels) -> bool,
 ) -> Removed {
-    let mut removed = Removed::default();
-    let removing = async {
-        loop {
-            let mut left = Vec::new();
-            for (kind, id, what) in find(docker, label, value, wanted).await? {
-                if let Err(refusal) = take_away(docker, kind, &id).await
-                    && !is_missing(&refusal)
-                {
-                    left.push(format!("{what}: {refusal}"));
-                }
-                removed.things.insert(what);
-            }
-            if left.is_empty() && find(docker, label, value, wanted).await?.is_empty() {
-                return Ok::<_, testcontainers::bollard::errors::Error>(());
-            }
-            tokio::time::sleep(TICK).await;
+    let mut things = BTreeSet::new();
+    let mut problems = Vec::new();
+    loop {
+        let round = take_all_away(docker, label, value, wanted, &mut things, &mut problems);
+        match tokio::time::timeout(REMOVAL, round).await {
+            Ok(Ok(Round::Clean)) => problems.clear(),
+            Ok(Ok(Round::Progress)) => continue,
+            Ok(Err(refusal)) => problems.push(format!("cannot remove containers: {refusal}")),
+            Err(_) if problems.is_empty() => problems.push(format!(
+                "the engine did not answer for {REMOVAL:?} when asked to remove containers"
+            )),
+            Err(_) => {}
         }
-    };
-    match tokio::time::timeout(REMOVAL, removing).await {
-        Ok(Ok(())) => {}
-        Ok(Err(refusal)) => removed
-            .problems
-            .push(format!("cannot remove containers: {refusal}")),
-        Err(_) => removed
-            .problems
-            .push(format!("containers were not removed within {REMOVAL:?}")),
+        return Removed { things, problems };
     }
-    removed
+}
+
+enum Round {
+    /// Nothing is left.
+    Clean,
+    /// Something more is gone; there may be more.
+    Progress,
+}
+
+/// Returns when something is gone or nothing was there; `problems` says what is still
+/// there, and why.
+async fn take_all_away(
+    docker: &Docker,
+    label: &str,
+    value: Option<&str>,
+    wanted: &dyn Fn(&Labels) -> bool,
+    things: &mut BTreeSet<String>,
+    problems: &mut Vec<String>,
+) -> Result<Round, Refusal> {
+    loop {
+        let found = find(docker, label, value, wanted).await?;
+        if found.is_empty() {
+            return Ok(Round::Clean);
+        }
+        let mut progress = false;
+        problems.clear();
+        for (kind, id, what) in found {
+            match take_away(docker, kind, &id).await {
+                Err(refusal) if !is_missing(&refusal) => {
+                    problems.push(still_there(kind, &what, &refusal));
+                }
+                Ok(()) | Err(_) => progress |= things.insert(what),
+            }
+        }
+        if progress {
+            return Ok(Round::Progress);
+        }
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+fn still_there(kind: Kind, what: &str, refusal: &Refusal) -> String {
+    let hint = match kind {
+        Kind::Network if has_status(refusal, 403) => {
+            "; if nothing is in it, the engine has miscounted, and counts anew when it is \
+             started again: `rehearse clean` removes it then"
+        }
+        _ => "",
+    };
+    format!("{what} is still there: {refusal}{hint}")
 }
 
 #[derive(Clone, Copy)]
@@ -131,11 +168,7 @@ enum Kind {
     Volume,
 }
 
-async fn take_away(
-    docker: &Docker,
-    kind: Kind,
-    id: &str,
-) -> Result<(), testcontainers::bollard::errors::Error> {
+async fn take_away(docker: &Docker, kind: Kind, id: &str) -> Result<(), Refusal> {
     match kind {
         Kind::Container => {
             let options = RemoveContainerOptionsBuilder::new()
@@ -154,7 +187,7 @@ async fn find(
     label: &str,
     value: Option<&str>,
     wanted: &dyn Fn(&Labels) -> bool,
-) -> Result<Vec<(Kind, String, String)>, testcontainers::bollard::errors::Error> {
+) -> Result<Vec<(Kind, String, String)>, Refusal> {
     let filters = filter(label, value);
     let mut found = Vec::new();
     let options = ListContainersOptionsBuilder::new()

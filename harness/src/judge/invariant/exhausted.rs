@@ -7,6 +7,7 @@
 
 use crate::history::{Blob, Entry, Event};
 use crate::ids::MessageName;
+use crate::judge::attempts::may_have_passed;
 use crate::judge::{Evidence, Ledger, Violation, count, exhausted};
 
 pub(super) const NAME: &str = "a record at the attempt limit is true";
@@ -51,10 +52,13 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
                 None => "nothing says how many counted".to_owned(),
             });
         }
-        if let Some(started) = started(so_far, message)
-            && started < *limit
+        if let Some((started, unseen)) = started(so_far, message)
+            && started + unseen < *limit
         {
-            convict(format!("{started} were seen to start"));
+            convict(match unseen {
+                0 => format!("{started} were seen to start"),
+                _ => format!("{started} were seen to start, and {unseen} more may have"),
+            });
         }
         if rule.content.is_some()
             && let Some(carried) = declared(so_far.entries, message)
@@ -92,8 +96,9 @@ fn declared<'e>(entries: &'e [Entry], wanted: &MessageName) -> Option<&'e Blob> 
     })
 }
 
-/// The attempts of a message that were seen to start in its present series.
-fn started(so_far: Evidence<'_>, message: &MessageName) -> Option<i64> {
+/// The attempts of a message that were seen to start in its present series, and those
+/// that may have started unseen.
+fn started(so_far: Evidence<'_>, message: &MessageName) -> Option<(i64, i64)> {
     let witness = so_far.manifest.attempts_witness()?;
     let ledger = Ledger::of(so_far);
     let series = ledger.accounts.get(message)?.series.last().copied();
@@ -104,13 +109,18 @@ fn started(so_far: Evidence<'_>, message: &MessageName) -> Option<i64> {
         entries: &so_far.entries[begun..],
         ..so_far
     };
-    Some(count(in_series, witness, Some(message)).values().sum())
+    let seen = count(in_series, witness, Some(message)).values().sum();
+    let unseen = may_have_passed(in_series, &witness.add);
+    Some((seen, i64::try_from(unseen).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::story::{MANIFEST, Story};
+    use crate::history::Attribution;
+    use crate::ids::{Author, CallId, ConnectionId};
+    use crate::judge::story::{MANIFEST, Story, packer};
+    use crate::tap::Extent;
 
     /// Put aside at the limit of two, after so many tries.
     fn put_aside(tries: usize, label: &str) -> Story {
@@ -180,6 +190,57 @@ mod tests {
     fn a_count_that_says_more_than_was_seen_to_start_is_wrong() {
         let story = put_aside(1, "worn out").then(true_record());
         convicted(&story, "1 were seen to start");
+    }
+
+    #[test]
+    fn an_attempt_whose_start_was_not_seen_may_have_been() {
+        let unseen = |story: &Story| {
+            let mut story = story.clone();
+            let call = CallId(900);
+            story = story.then(Event::Called {
+                call,
+                connection: ConnectionId(9),
+                author: Author::Process(packer(1)),
+                dependency: "database".into(),
+                summary: "COMMIT".to_owned(),
+                messages: Vec::new(),
+                attribution: Attribution::None,
+                content: Blob::of(b""),
+            });
+            (story, call)
+        };
+        let one = Story::new()
+            .accepted("M1")
+            .sent("M1", "copy")
+            .delivered("M1", "copy")
+            .passed("tried", "M1")
+            .delivered("M1", "copy");
+        let put_aside = |story: Story| {
+            story
+                .passed_with("put-aside", "M1", "label", "worn out")
+                .deleted("M1", "copy")
+                .quiet()
+                .then(true_record())
+        };
+        let (lost, call) = unseen(&one);
+        assert_eq!(told(&put_aside(lost)), Vec::<String>::new());
+        let (answered, _) = unseen(&one);
+        let answered = answered.then(Event::Replied {
+            call,
+            summary: "ROLLBACK".to_owned(),
+            deliverable: true,
+            ok: true,
+            content: Blob::of(b""),
+        });
+        convicted(&put_aside(answered), "1 were seen to start");
+        let (kept, _) = unseen(&one);
+        let kept = kept.then(Event::NotForwarded {
+            call,
+            extent: Extent::Nothing,
+        });
+        convicted(&put_aside(kept), "1 were seen to start");
+        let of_nobody = one.passed_by_nobody("tried");
+        assert_eq!(told(&put_aside(of_nobody)), Vec::<String>::new());
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
         .flat_map(|(message, account)| account.delivered.iter().map(move |at| (*at, message)))
         .collect();
     let mut receives: BTreeMap<&MessageName, Vec<u64>> = BTreeMap::new();
-    let mut starts: BTreeMap<&MessageName, (i64, Vec<u64>)> = BTreeMap::new();
+    let mut starts: BTreeMap<&MessageName, Vec<u64>> = BTreeMap::new();
     let mut convicted = BTreeSet::new();
     let mut violations = Vec::new();
     for entry in evidence.entries {
@@ -42,17 +42,12 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                 stage,
                 message: Some(message),
                 ..
-            } => {
-                let (started, at) = starts.entry(message).or_default();
-                *started -= i64::from(witness.subtract.contains(stage));
-                if !witness.add.contains(stage) {
-                    continue;
-                }
-                *started += 1;
+            } if witness.add.contains(stage) => {
+                let at = starts.entry(message).or_default();
                 at.push(entry.seq);
+                let started = at.len();
                 let count = receives.get(message).map_or(0, Vec::len);
-                let too_many = usize::try_from(*started).is_ok_and(|started| started > count);
-                if too_many && convicted.insert(message) {
+                if started > count && convicted.insert(message) {
                     let text = format!(
                         "{message} was received {count} times, and {started} attempts were started"
                     );

@@ -270,7 +270,9 @@ impl Venue {
         match guard {
             Some(guard) => {
                 let swept = guard.finish().await;
-                swept.killed.into_iter().chain(swept.problems).collect()
+                let removed = |what| format!("{what}, which was removed");
+                let killed = swept.killed.into_iter().map(removed);
+                killed.chain(swept.problems).collect()
             }
             None => Vec::new(),
         }

@@ -193,25 +193,28 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
         ),
     ] {
         pack.push(
-            Step::then(format!("the {{process}} had at most {{int}} in hand{phrase}"))
+            Step::then(format!("the most that the {{process}} had in hand{phrase} was {{int}}"))
                 .doc(format!(
-                    "The most messages that one instance had in hand at once, {doc}, is exactly this figure."
+                    "The most messages that one instance had in hand at once, {doc}: exactly this figure."
                 ))
-                .example(format!("Then the worker had at most 5 in hand{example}"))
+                .example(format!("Then the most that the worker had in hand{example} was 5"))
                 .group(GROUP)
                 .run(move |scene: &mut Scene, arguments, _, _| {
                     Box::pin(async move {
-                        let (role, expected) = (arguments.process(0).role, arguments.int(1));
+                        let role = arguments.process(0).role;
                         scene.snapshot().await?;
-                        let (from, to) = match phrase.split(' ').nth(1) {
-                            None => (0, u64::MAX),
-                            Some("before") => (0, first(scene, &arguments.stage(2)).await?),
-                            Some("after") => (last(scene, &arguments.stage(2)).await?, u64::MAX),
-                            Some(_) => (
-                                first(scene, &arguments.stage(2)).await?,
-                                first(scene, &arguments.stage(3)).await?,
-                            ),
+                        let ((from, to), figure) = match phrase.split(' ').nth(1) {
+                            None => ((0, u64::MAX), 1),
+                            Some("before") => ((0, first(scene, &arguments.stage(1)).await?), 2),
+                            Some("after") => {
+                                ((last(scene, &arguments.stage(1)).await?, u64::MAX), 2)
+                            }
+                            Some(_) => {
+                                let from = first(scene, &arguments.stage(1)).await?;
+                                ((from, first(scene, &arguments.stage(2)).await?), 3)
+                            }
                         };
+                        let expected = arguments.int(figure);
                         let seen = most_in_hand(scene, &role, from, to).await?;
                         differ(format!("most in hand of the {role}{phrase}"), expected, seen)
                     })

@@ -1,10 +1,8 @@
 //! Settings of the scenario.
 
 use crate::gherkin::{Step, StepError, StepKind};
+use crate::manifest::MOST_INSTANCES;
 use crate::suite::Scene;
-
-/// So many instances of one role at most.
-const MOST: u32 = 100;
 
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
@@ -26,8 +24,8 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let count = arguments.count(0)?;
-                    let count = u32::try_from(count).ok().filter(|count| *count <= MOST).ok_or_else(
-                        || StepError::invalid(format!("{count} instances are too many; at most {MOST} may run")),
+                    let count = u32::try_from(count).ok().filter(|count| *count <= MOST_INSTANCES).ok_or_else(
+                        || StepError::invalid(format!("{count} instances are too many; at most {MOST_INSTANCES} may run")),
                     )?;
                     let process = arguments.process(1);
                     scene.plan("the number of instances")?.run(process.role, count);
