@@ -12,6 +12,8 @@ pub struct Total {
     pub claim: Option<Claim>,
     /// The labels that it is split by; none where it is one figure.
     pub labels: Vec<String>,
+    /// What it is in every scenario, whenever all is quiet.
+    pub always: Option<i64>,
 }
 
 /// Counted from the history.

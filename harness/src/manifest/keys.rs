@@ -49,7 +49,7 @@ tables! {
     KIND: "kind" = "content" "type" "kills";
     STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "fleet" "doc";
     CAPTURE: "capture" = "statement" "bind" "body" "header" "path";
-    TOTAL: "total" = "witness" "claim" "labels";
+    TOTAL: "total" = "witness" "claim" "labels" "always";
     WITNESS: "witness" = "add" "subtract" "distinct" "by";
     CLAIM: "claim" = "dependency" "query";
     TERMINAL: "terminal" = "stage" "requires_write";

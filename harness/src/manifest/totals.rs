@@ -7,9 +7,12 @@ use super::keys;
 use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::source::Span;
-use super::table::{Table, list, named_things, text};
+use super::table::{Table, list, named_things, number, text};
 use super::{Claim, Order, Terminal, Total, Witness};
 use crate::ids::StageName;
+
+/// No figure of a rehearsal comes near it.
+const LARGEST: u64 = 1_000_000_000;
 
 pub(super) fn read_totals<'n>(
     cx: &mut Context<'n>,
@@ -48,10 +51,18 @@ fn read_total<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<To
     }
     let (witness, claim) = (witness?, claim?);
     let labels = read_labels(cx, &table, witness.as_ref())?;
+    let always = match table.get("always") {
+        None => None,
+        Some(node) => {
+            let figure = number(cx, node, table.what("always"), (0, LARGEST))?;
+            Some(i64::try_from(figure).ok()?)
+        }
+    };
     Some(Total {
         witness,
         claim,
         labels,
+        always,
     })
 }
 

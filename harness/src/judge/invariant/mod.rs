@@ -1,6 +1,7 @@
 //! Rules that every history must satisfy, whatever its scenario says. One rule a
 //! file; each is a pure function that gives back what breaks it.
 
+mod always;
 mod concurrency;
 mod conservation;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub const ALL: &[(&str, Rule)] = &[
     (exhausted::NAME, exhausted::check),
     (received::NAME, received::check),
     (told::NAME, told::check),
+    (always::NAME, always::check),
 ];
 
 /// A rule.
