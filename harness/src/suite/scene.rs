@@ -251,7 +251,13 @@ impl Scene {
             .iter()
             .flat_map(|snapshot| &snapshot.totals)
         {
+            let fixed = self.manifest().totals.get(name);
+            let always = fixed.and_then(|fixed| fixed.always);
             for (label, value) in figure {
+                // What is as it always is tells nobody anything.
+                if always == Some(*value) {
+                    continue;
+                }
                 let name = if label.is_empty() {
                     name.clone()
                 } else {
