@@ -362,9 +362,23 @@ fn matching<'s>(statements: &'s [Statement], text: &str) -> Vec<&'s Statement> {
         .collect()
 }
 
-/// Whether a statement contains a text of the manifest (folded when it was read).
+/// Whether a statement contains a text of the manifest (folded when it was read), and is
+/// not merely explained.
 fn says(statement: &Statement, text: &str) -> bool {
-    sql_contains(statement.sql.folded(), text)
+    let folded = statement.sql.folded();
+    sql_contains(folded, text) && !is_explained(folded)
+}
+
+/// Whether a statement asks how another one would be done; `analyze` does it.
+fn is_explained(folded: &str) -> bool {
+    let Some(asked) = folded.strip_prefix("explain ") else {
+        return false;
+    };
+    let options = match asked.strip_prefix('(') {
+        Some(options) => options.split(')').next().unwrap_or_default(),
+        None => asked.split(' ').next().unwrap_or_default(),
+    };
+    !options.contains("analyze") && !options.contains("analyse")
 }
 
 /// A transaction inherits the messages of all its statements where the matching ones
@@ -535,5 +549,28 @@ fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subj
         }
         Request::Sqs(request) => sqs::subjects(manifest, call, stage, request, None),
         Request::Postgres(_) => vec![Subject::default()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_only_explained_is_not_done() {
+        for explained in [
+            "explain insert into jobs",
+            "explain (verbose, costs off) insert into jobs",
+        ] {
+            assert!(is_explained(explained), "{explained}");
+        }
+        for done in [
+            "insert into jobs",
+            "explain analyze insert into jobs",
+            "explain (costs off, analyze) insert into jobs",
+            "select explain insert",
+        ] {
+            assert!(!is_explained(done), "{done}");
+        }
     }
 }

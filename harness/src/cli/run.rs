@@ -123,6 +123,30 @@ fn mistyped(path: &Path) -> Option<&'static str> {
         .find(|command| strsim::damerau_levenshtein(command, word) <= 2)
 }
 
+/// Reports that would overwrite each other, or have no place.
+fn check_places(requests: &[ReportRequest], reports: &Path) -> Result<(), Halt> {
+    for (index, request) in requests.iter().enumerate() {
+        if requests[..index]
+            .iter()
+            .any(|other| other.path == request.path)
+        {
+            return Err(Halt::invalid(miette::miette!(
+                help = "give each report a path of its own",
+                "two reports are to be written to `{}`",
+                request.path.display()
+            )));
+        }
+    }
+    if reports.exists() && !reports.is_dir() {
+        return Err(Halt::invalid(miette::miette!(
+            help = "name a directory, or one that is to be made",
+            "`--reports {}` names something that is no directory",
+            reports.display()
+        )));
+    }
+    Ok(())
+}
+
 pub(super) fn run<A: Application>(
     application: &A,
     arguments: &RunArguments,
@@ -135,6 +159,7 @@ pub(super) fn run<A: Application>(
     let requests = requests
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    check_places(&requests, &arguments.reports)?;
     let scenarios = arguments.selection.pick()?;
     if arguments.list {
         return list::list(&scenarios, surroundings);

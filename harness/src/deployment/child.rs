@@ -220,6 +220,7 @@ impl Child {
                 path,
                 source,
             })?;
+        let mark = Mark::next_of(registry.run());
         let launch = Launch {
             program: start.program.clone(),
             arguments: start.arguments,
@@ -230,7 +231,7 @@ impl Child {
             stderr,
             account: start.account,
             memory: start.memory,
-            mark: Some(Mark::of(registry.run())),
+            mark: Some(mark),
             ties,
         };
         let failed = |source: io::Error| StartError::Launch {
@@ -432,7 +433,7 @@ impl Shared {
     }
 
     /// Publishes every change of the process's state until its end.
-    fn watch(&self, mut process: std::process::Child) {
+    fn watch(&self, mut process: std::process::Child, mark: Option<Mark>) {
         let wait = |flags| waitid(Id::Pid(self.pid), flags);
         let look = WaitPidFlag::WEXITED
             | WaitPidFlag::WSTOPPED
@@ -459,7 +460,7 @@ impl Shared {
                 Ok(_) | Err(_) => break,
             }
         }
-        self.end_group();
+        self.end_offspring(mark);
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = process
             .wait()
@@ -468,17 +469,29 @@ impl Shared {
         self.state.send_replace(State::Exited(outcome));
     }
 
-    /// Kills what is left of the group. Its leader is dead and not reaped yet, so the
-    /// group's number cannot have become somebody else's.
-    fn end_group(&self) {
+    /// Kills what is left of the group, and what left it: a daemon that goes on would do
+    /// the work of a process that counts as dead. The group's leader is dead and not
+    /// reaped yet, so its number cannot have become somebody else's.
+    fn end_offspring(&self, mark: Option<Mark>) {
         let begun = std::time::Instant::now();
         loop {
             let _ = killpg(self.pid, Signal::SIGKILL);
-            let alive: Vec<Pid> = procfs::processes()
-                .iter()
-                .filter(|(_, stat)| stat.group == self.pid && !stat.is_dead())
-                .map(|(pid, _)| *pid)
-                .collect();
+            let mut alive = Vec::new();
+            for (pid, stat) in procfs::processes() {
+                if stat.is_dead() {
+                    continue;
+                }
+                let escaped = || {
+                    // Only what is younger can have come of it.
+                    stat.started >= self.started && mark.is_some_and(|mark| mark.is_on(pid))
+                };
+                if stat.group == self.pid {
+                    alive.push(pid);
+                } else if escaped() {
+                    let _ = kill(pid, Signal::SIGKILL);
+                    alive.push(pid);
+                }
+            }
             if alive.is_empty() || begun.elapsed() > GROUP_DEATH {
                 return;
             }
@@ -490,6 +503,7 @@ impl Shared {
 /// Starts a process from a thread of its own, which then watches it to its end.
 async fn launch_watched(launch: Launch, name: String, logs: Logs) -> io::Result<Child> {
     let (tell, told) = oneshot::channel();
+    let mark = launch.mark;
     thread::Builder::new()
         .name(format!("watch {name}"))
         .stack_size(256 * 1024)
@@ -507,7 +521,7 @@ async fn launch_watched(launch: Launch, name: String, logs: Logs) -> io::Result<
             let shared = Arc::new(Shared::new(name, pid, started, logs, OwnChild(pid)));
             // A caller that gave up drops the handle, which kills the process.
             let _ = tell.send(Ok(Child::of(&shared)));
-            shared.watch(process);
+            shared.watch(process, mark);
         })?;
     told.await
         .unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")))

@@ -263,7 +263,7 @@ fn find(leftovers: &[Leftover], same_boot: bool, run: Option<&RunId>) -> Vec<(Pi
     let mark = run.map(Mark::of);
     let bears_run = |pid: Pid| {
         run.is_some_and(|run| procfs::has_variable(pid, RUN_ID_VARIABLE, run.as_str()))
-            || mark.is_some_and(|mark| mark.is_on(pid))
+            || mark.is_some_and(|mark| mark.is_of_run(pid))
     };
     let mut found = Vec::new();
     for (pid, stat) in procfs::processes() {

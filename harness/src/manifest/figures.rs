@@ -3,6 +3,27 @@
 use super::Template;
 use crate::ids::{DependencyName, StageName};
 
+/// The names of totals that every system has.
+pub mod built_in_totals {
+    /// What lies in source queues: visible, in flight and delayed.
+    pub const LEFT_IN_QUEUE: &str = "left in queue";
+    /// What lies in dead-letter queues.
+    pub const DEAD_LETTERS: &str = "dead letters";
+    /// Writes that services played by the harness performed.
+    pub const OUTSIDE_REQUESTS: &str = "outside requests";
+    /// Requests that such services did not perform, because they had performed one with
+    /// the same idempotency key.
+    pub const OUTSIDE_REPETITIONS: &str = "outside repetitions";
+
+    /// All of them.
+    pub const ALL: &[&str] = &[
+        LEFT_IN_QUEUE,
+        DEAD_LETTERS,
+        OUTSIDE_REQUESTS,
+        OUTSIDE_REPETITIONS,
+    ];
+}
+
 /// How one total is counted.
 #[derive(Clone, Debug)]
 pub struct Total {

@@ -55,13 +55,13 @@ pub use command_line::CommandLineFault;
 pub use dependency::{DeadLetter, Dependency, Protocol, Provide, Queue, ReplyBody, Route};
 pub use duration::DurationFault;
 pub use error::{Invalid, ManifestError};
-pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness};
+pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness, built_in_totals};
 pub use json_path::{JsonPathFault, select, show_json_path};
 pub use problem::{Defect, Noun, Problem, ProtocolName};
 pub use processes::MOST_INSTANCES;
 pub use route::RouteFault;
 pub use source::{Span, Spot};
-pub use sql::{fold_sql, sql_contains};
+pub use sql::{fold_sql, fold_statement, sql_contains};
 pub(crate) use suggestion::nearest;
 pub use template::{
     BodyError, Lookup, RenderedCommand, TemplateFault, UnknownPlaceholder, render_json,

@@ -8,7 +8,7 @@ use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::source::Span;
 use super::table::{Table, list, named_things, number, text};
-use super::{Claim, Order, Terminal, Total, Witness};
+use super::{Claim, Order, Terminal, Total, Witness, built_in_totals};
 use crate::ids::StageName;
 
 /// No figure of a rehearsal comes near it.
@@ -18,7 +18,7 @@ pub(super) fn read_totals<'n>(
     cx: &mut Context<'n>,
     node: &'n Node,
 ) -> Option<IndexMap<String, Total>> {
-    let entries = named_things(cx, node, "`totals`", Noun::Total, &[])?;
+    let entries = named_things(cx, node, "`totals`", Noun::Total, built_in_totals::ALL)?;
     let totals: Vec<_> = entries
         .into_iter()
         .map(|(name, node)| Some((name.to_owned(), read_total(cx, name, node)?)))

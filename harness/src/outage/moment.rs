@@ -74,6 +74,9 @@ impl Moment {
             && let Ok(value) = figure.parse::<u32>()
         {
             if matches!(rest, "call" | "calls") {
+                if value == 0 {
+                    return Err(MomentFault::Form(text.to_owned()));
+                }
                 return Ok(Self::Calls(value));
             }
             let (total, label) = match rest

@@ -8,6 +8,11 @@ use crate::history::Event;
 use crate::ids::{Incarnation, MessageName, RoleName, StageName};
 
 impl Rehearsal {
+    /// Resolves once some process of a role is held at a stage.
+    pub async fn somebody_held(&self, role: &RoleName) {
+        self.board.somebody_held(role).await;
+    }
+
     /// Lets every held process of a role go on.
     pub fn let_go(&self, role: &RoleName) {
         self.board.let_go(role);

@@ -313,7 +313,14 @@ impl Dependencies {
                     seen: serde_json::to_string(&row).unwrap_or_default(),
                 });
             };
-            *figure.entry(label.to_owned()).or_default() += number;
+            if figure.insert(label.to_owned(), number).is_some() {
+                return Err(DependencyError::Shape {
+                    dependency: dependency.clone(),
+                    query: query.to_owned(),
+                    expected: "one number, or one for each text",
+                    seen: format!("several for {label:?}"),
+                });
+            }
         }
         Ok(figure)
     }

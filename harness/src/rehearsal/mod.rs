@@ -43,7 +43,7 @@ pub use operator::{OperatorAnswer, OperatorError};
 pub use plan::{Plan, PlanError};
 pub use processes::ProcessError;
 pub use quiet::{NotQuiet, Unrest};
-pub use snapshot::{Snapshot, totals};
+pub use snapshot::Snapshot;
 pub use venue::{Venue, VenueError, VenueOptions};
 
 use self::board::Board;

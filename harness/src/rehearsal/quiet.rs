@@ -2,13 +2,14 @@
 //!
 //! Quiet means: no fault at work, no call held, nothing in hand of a living owner; each
 //! consumer began a receive after its last effect and the queues hold nothing for it;
-//! each background timer ticked since the last effect of anybody else.
+//! each background timer ticked since the last effect of anybody else. A message that was
+//! accepted and is nowhere keeps it waiting for as long as it may take.
 
 use std::time::Duration;
 
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
-use crate::judge::OWNERLESS;
+use crate::judge::{Ledger, OWNERLESS};
 use crate::manifest::Protocol;
 
 /// Between two looks at queue attributes of a service that tells of no changes.
@@ -16,23 +17,25 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// It did not become quiet in time.
 #[derive(Debug, thiserror::Error)]
-#[error("not quiet after {within:?}: {}{}", .reasons.join("; "), lasting(.outages))]
+#[error("not quiet after {within:?}: {}{}", .reasons.join("; "), lasting(.own))]
 pub struct NotQuiet {
     /// The limit (`limits.quiet`).
     pub within: Duration,
     /// What still went on.
     pub reasons: Vec<String>,
-    /// Outages of the scenario that had not ended.
-    pub outages: Vec<String>,
+    /// What the scenario itself does to the system, and had not ended.
+    pub own: Vec<String>,
 }
 
-fn lasting(outages: &[String]) -> String {
-    if outages.is_empty() {
+/// Names what a scenario itself does to the system and has not ended, if anything: what
+/// seems to be the system's failure may be its consequence.
+fn lasting(own: &[String]) -> String {
+    if own.is_empty() {
         return String::new();
     }
     format!(
-        "\nthe scenario's own outage is still on: {}; either it never ends, or the system never brings its end about",
-        outages.join("; ")
+        "\nthe scenario's own doing is still on: {}; either it never ends, or the system never brings its end about",
+        own.join("; ")
     )
 }
 
@@ -106,17 +109,54 @@ impl Rehearsal {
                 return Ok(Ok(()));
             }
             if reasons.is_empty() && self.board.history().last() == before {
-                self.note_quiet().await?;
-                return Ok(Ok(()));
+                // Whoever answers before it sends may be about to send.
+                let late = tokio::time::Instant::now() >= deadline;
+                if late || self.nowhere().is_empty() {
+                    self.note_quiet().await?;
+                    return Ok(Ok(()));
+                }
+                tokio::select! {
+                    _ = watch.changed() => {}
+                    () = tokio::time::sleep_until(deadline) => {}
+                }
+                continue;
             }
             tokio::select! {
                 _ = watch.changed() => {}
                 () = tokio::time::sleep(TICK) => {}
                 () = tokio::time::sleep_until(deadline) => {
-                    return Ok(Err(NotQuiet { within, reasons, outages: self.board.outages().in_force() }.into()));
+                    return Ok(Err(NotQuiet { within, reasons, own: self.own_doings() }.into()));
                 }
             }
         }
+    }
+
+    fn own_doings(&self) -> Vec<String> {
+        let mut own = self.board.outages().in_force();
+        own.extend(self.board.standing());
+        own
+    }
+
+    /// [`NotQuiet::own`] in words, after a line break; nothing if there is none.
+    pub fn still_on(&self) -> String {
+        lasting(&self.own_doings())
+    }
+
+    /// Messages that were accepted, have no end and are nowhere to be seen: still on their
+    /// way, or lost.
+    fn nowhere(&self) -> Vec<String> {
+        self.evidence(|evidence| {
+            let ledger = Ledger::of(evidence);
+            let missing = ledger.accounts.iter().filter(|(_, account)| {
+                let series = account.series.len().saturating_sub(1);
+                let in_series = |seq: u64| account.series_at(seq) == series;
+                account.accepted.is_some()
+                    && account.ends_in(series).is_empty()
+                    && !account.rests.is_some_and(in_series)
+                    && !account.sent.values().any(|seq| in_series(*seq))
+            });
+            missing.map(|(message, _)| message.to_string()).collect()
+        })
     }
 
     /// What waits for timers whose process is alive.

@@ -4,25 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use self::totals::{DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REPETITIONS, OUTSIDE_REQUESTS};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::MessageName;
 use crate::judge::{Evidence, Figure, Ledger, count, performed_writes, repeated_writes};
+use crate::manifest::built_in_totals::{
+    DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REPETITIONS, OUTSIDE_REQUESTS,
+};
 use crate::manifest::{Protocol, Total};
-
-/// The names of totals that every system has.
-pub mod totals {
-    /// What lies in source queues: visible, in flight and delayed.
-    pub const LEFT_IN_QUEUE: &str = "left in queue";
-    /// What lies in dead-letter queues.
-    pub const DEAD_LETTERS: &str = "dead letters";
-    /// Writes that services played by the harness performed.
-    pub const OUTSIDE_REQUESTS: &str = "outside requests";
-    /// Requests that such services did not perform, because they had performed one with
-    /// the same idempotency key.
-    pub const OUTSIDE_REPETITIONS: &str = "outside repetitions";
-}
 
 /// All totals at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

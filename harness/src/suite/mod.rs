@@ -80,7 +80,9 @@ impl Suite {
     /// The names that phrases may use.
     fn names(&self) -> Names {
         let manifest = &*self.manifest;
-        let built_in = steps::BUILT_IN_TOTALS.iter().map(ToString::to_string);
+        let built_in = crate::manifest::built_in_totals::ALL
+            .iter()
+            .map(ToString::to_string);
         Names::new()
             .with("dependency", manifest.dependencies.keys())
             .with("stage", manifest.stages.keys())

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
-use crate::manifest::fold_sql;
+use crate::manifest::fold_statement;
 
 /// One call: one HTTP request, one SQS action, or one PostgreSQL round trip
 /// (all messages up to a Sync, or one simple Query).
@@ -102,7 +102,7 @@ struct Texts {
 }
 
 impl Sql {
-    /// As [`fold_sql`] makes it.
+    /// As [`fold_statement`] makes it.
     pub fn folded(&self) -> &str {
         &self.0.folded
     }
@@ -118,7 +118,7 @@ impl Deref for Sql {
 
 impl From<String> for Sql {
     fn from(text: String) -> Self {
-        let folded = fold_sql(&text);
+        let folded = fold_statement(&text);
         Self(Arc::new(Texts { text, folded }))
     }
 }

@@ -138,6 +138,22 @@ async fn a_process_that_is_cut_off_is_silent_and_goes_on_afterwards() {
     fixture.end().await;
 }
 
+/// Its engine is asked by way of a runtime of its own: this one has a single thread.
+#[tokio::test]
+async fn a_process_that_is_dead_at_once_blocks_nobody() {
+    let Some(fixture) = fixture("dead-at-once").await else {
+        return;
+    };
+    let seat = within(fixture.driver.seat()).await.unwrap();
+    for _ in 0..4 {
+        let child = fixture.shell(&seat, &Room::default(), "exit 0").await;
+        let _ = child.signal(Signal::SIGKILL);
+        within(child.exited()).await;
+    }
+    drop(seat);
+    fixture.end().await;
+}
+
 /// Engines miscount who is in a network when many enter and leave at once, and refuse
 /// to remove it ever after.
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,7 @@ use testcontainers::{GenericImage, ImageExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-use super::engine::Engine;
+use super::engine::{Engine, blocking};
 use super::error::EngineError;
 use super::holder::{Holder, Holders};
 use super::image::{self, Image};
@@ -211,14 +211,9 @@ impl DependencyContainer {
     /// [`DependencyContainer::unpause`] for whoever cannot wait for it: blocks for the
     /// length of a request. Harmless if it is not frozen.
     pub fn unpause_now(&self) {
-        let (engine, container) = (self.engine.clone(), self.container.clone());
-        let unpausing = std::thread::spawn(move || {
-            let docker = engine.docker();
-            let _ = engine
-                .runtime
-                .block_on(async { docker.unpause_container(&container).await });
+        let _ = blocking(self.engine.host(), async |docker| {
+            docker.unpause_container(&self.container).await
         });
-        let _ = unpausing.join();
     }
 
     /// Kills it, with what it had not written.

@@ -176,6 +176,30 @@ fn agree_on_version() {
     });
 }
 
+/// Asks the engine at an address, and blocks until it has answered. From a thread and a
+/// runtime of its own: the caller may be in the middle of a poll, in the very runtime
+/// that would have to go on.
+///
+/// # Errors
+/// When the engine cannot be asked.
+pub(super) fn blocking<T: Send>(
+    host: &str,
+    asking: impl AsyncFnOnce(&Docker) -> T + Send,
+) -> Result<T, String> {
+    let work = || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        runtime.block_on(async {
+            let docker = open(host).await.map_err(|error| error.to_string())?;
+            Ok(asking(&docker).await)
+        })
+    };
+    std::thread::scope(|scope| scope.spawn(work).join())
+        .unwrap_or_else(|_| Err("the thread that does it panicked".to_owned()))
+}
+
 /// Opens the engine at an address, speaking its own version.
 pub(super) async fn open(host: &str) -> Result<Docker, EngineError> {
     let Some(path) = host.strip_prefix(SCHEME) else {

@@ -27,8 +27,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-use super::engine::Engine;
-use super::error::EngineError;
+use super::engine::{Engine, blocking};
+use super::error::{EngineError, has_status, is_missing};
 use super::holder::Holder;
 use super::image::{self, Image};
 use crate::deployment::child::{Child, Control, Shared, Start, StartError, State};
@@ -253,19 +253,20 @@ impl Control for Inside {
 }
 
 impl Inside {
-    /// Blocks for the length of a request.
     fn by_engine(&self, signal: Signal) -> Result<(), Errno> {
         let options = KillContainerOptionsBuilder::new()
             .signal(signal.as_str())
             .build();
-        let docker = self.engine.docker().clone();
-        let (id, handle) = (self.id.clone(), self.engine.runtime.clone());
-        std::thread::spawn(move || {
-            handle.block_on(async { docker.kill_container(&id, Some(options)).await })
-        })
-        .join()
-        .map_err(|_| Errno::EIO)?
-        .map_err(|_| Errno::EPERM)
+        let asked = blocking(self.engine.host(), async |docker| {
+            docker.kill_container(&self.id, Some(options)).await
+        });
+        match asked {
+            Ok(Ok(())) => Ok(()),
+            // Dead or gone, and its end is about to be told.
+            Ok(Err(refusal)) if has_status(&refusal, 409) || is_missing(&refusal) => Ok(()),
+            Ok(Err(_)) => Err(Errno::EPERM),
+            Err(_) => Err(Errno::EIO),
+        }
     }
 }
 

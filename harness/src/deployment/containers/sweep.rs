@@ -11,7 +11,7 @@ use testcontainers::bollard::query_parameters::{
 };
 use testcontainers::bollard::{Docker, errors::Error as Refusal};
 
-use super::engine::open;
+use super::engine::blocking;
 use super::error::{has_status, is_missing};
 use super::label::{RECORDS, RUN, filter};
 
@@ -27,63 +27,44 @@ pub(in crate::deployment) struct Removed {
     pub(in crate::deployment) problems: Vec<String>,
 }
 
+impl Removed {
+    fn failed(reason: &str) -> Self {
+        Self {
+            problems: vec![format!("cannot remove containers: {reason}")],
+            ..Self::default()
+        }
+    }
+}
+
 /// Removes all that a run left.
 pub(in crate::deployment) fn remove_all(host: &str, run: &str, records: &str) -> Removed {
-    blocking(host, async |docker| {
+    let removing = blocking(host, async |docker| {
         let mine = |labels: &Labels| {
             labels.get(RUN).map(String::as_str) == Some(run) && of_records(labels, records)
         };
         remove(docker, RUN, Some(run), &mine).await
-    })
+    });
+    removing.unwrap_or_else(|reason| Removed::failed(&reason))
 }
 
 /// Removes what was left by runs whose very record is gone: all that belongs to these
 /// records and to a run that has none. A run makes its record before all else.
 pub(in crate::deployment) fn remove_forgotten(host: &str, records: &Path) -> Removed {
-    blocking(host, async |docker| {
+    let removing = blocking(host, async |docker| {
         let (root, records) = (records, &*records.to_string_lossy());
         let dead = |labels: &Labels| {
             of_records(labels, records)
                 && labels.get(RUN).is_some_and(|run| !root.join(run).exists())
         };
         remove(docker, RECORDS, Some(records), &dead).await
-    })
+    });
+    removing.unwrap_or_else(|reason| Removed::failed(&reason))
 }
 
 type Labels = std::collections::HashMap<String, String>;
 
 fn of_records(labels: &Labels, records: &str) -> bool {
     labels.get(RECORDS).map(String::as_str) == Some(records)
-}
-
-fn blocking(host: &str, removing: impl AsyncFnOnce(&Docker) -> Removed + Send) -> Removed {
-    let failed = |problem: String| Removed {
-        problems: vec![problem],
-        ..Removed::default()
-    };
-    // The caller may be in a runtime of its own.
-    let thread = std::thread::scope(|scope| {
-        let work = || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            let runtime = match runtime {
-                Ok(runtime) => runtime,
-                Err(error) => return failed(format!("cannot remove containers: {error}")),
-            };
-            runtime.block_on(async {
-                let docker = match open(host).await {
-                    Ok(docker) => docker,
-                    Err(error) => return failed(format!("cannot remove containers: {error}")),
-                };
-                removing(&docker).await
-            })
-        };
-        scope.spawn(work).join()
-    });
-    thread.unwrap_or_else(|_| {
-        failed("cannot remove containers: the thread that does it panicked".to_owned())
-    })
 }
 
 /// Containers first: networks and volumes are in use until they are gone. Asks again

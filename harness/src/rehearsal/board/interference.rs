@@ -14,7 +14,7 @@ use super::Board;
 use super::faults::{Place, Triggered};
 use crate::fault::{Effect, Point, Until};
 use crate::history::Event;
-use crate::ids::{Author, FaultId, MessageName, StageName};
+use crate::ids::{Author, CallId, FaultId, MessageName, RoleName, StageName};
 use crate::stage::{self, Passage};
 use crate::tap::{
     Call, HttpReply, PgError, PgReply, Reply, Request, Side, SqsReply, TransactionStatus,
@@ -209,6 +209,7 @@ impl Board {
             count.copied().unwrap_or_default()
         };
         let (start, before) = (self.0.history.last(), times_let_go());
+        let _hold = Hold::begin(self, call);
         self.until(|| {
             let disarmed = self
                 .state()
@@ -233,8 +234,17 @@ impl Board {
         })
     }
 
+    /// Resolves once some process of a role is held at a stage.
+    pub(in crate::rehearsal) async fn somebody_held(&self, role: &RoleName) {
+        self.until(|| {
+            let held = self.state().holds.values().any(|one| one.role == *role);
+            held.then_some(())
+        })
+        .await;
+    }
+
     /// Lets every held process of a role go on.
-    pub(in crate::rehearsal) fn let_go(&self, role: &crate::ids::RoleName) {
+    pub(in crate::rehearsal) fn let_go(&self, role: &RoleName) {
         *self.state().let_go.entry(role.clone()).or_default() += 1;
         self.0.history.nudge();
     }
@@ -400,4 +410,29 @@ fn error_reply(call: &Call, code: &str) -> Result<Reply, String> {
             durable: Vec::new(),
         }),
     })
+}
+
+/// A process that a fault holds at a stage, for as long as it lives.
+struct Hold<'b> {
+    board: &'b Board,
+    call: CallId,
+}
+
+impl<'b> Hold<'b> {
+    fn begin(board: &'b Board, call: &Call) -> Self {
+        if let Some(incarnation) = call.author.incarnation() {
+            board.state().holds.insert(call.id, incarnation.clone());
+            board.0.history.nudge();
+        }
+        Self {
+            board,
+            call: call.id,
+        }
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.board.state().holds.remove(&self.call);
+    }
 }

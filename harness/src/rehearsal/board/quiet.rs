@@ -1,6 +1,7 @@
 //! What still goes on, by what the board knows itself.
 
 use super::{Board, Life};
+use crate::fault::Times;
 use crate::ids::{Author, DependencyName};
 
 /// Why it is not quiet.
@@ -102,6 +103,24 @@ impl Board {
         } else {
             Err(Busy(reasons))
         }
+    }
+
+    /// Holds and stops that the scenario ordered and that are not over, and faults that
+    /// land again and again.
+    pub(in crate::rehearsal) fn standing(&self) -> Vec<String> {
+        let state = self.state();
+        let held = state.holds.values();
+        let held = held.map(|incarnation| format!("{incarnation} is held at a stage"));
+        let stopped = state
+            .living
+            .iter()
+            .filter(|(_, life)| **life == Life::Stopped);
+        let stopped = stopped.map(|(incarnation, _)| format!("{incarnation} is stopped"));
+        let again = state.faults.iter().filter(|armed| {
+            !armed.disarmed && armed.landed > 0 && armed.fault.times == Times::Every
+        });
+        let again = again.map(|armed| format!("{}, {} so far", armed.fault, armed.landed));
+        held.chain(stopped).chain(again).collect()
     }
 
     /// Where the last effect of anybody stands.

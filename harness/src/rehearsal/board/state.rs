@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) announced: BTreeMap<MessageName, RoleName>,
     pub(super) bodies: BTreeMap<MessageName, String>,
     pub(super) declared: usize,
+    /// Processes that a fault holds at a stage, by their calls.
+    pub(super) holds: BTreeMap<CallId, Incarnation>,
     /// How often held processes of a role were let go.
     pub(super) let_go: BTreeMap<RoleName, u64>,
     /// Entries that were taken out of a batch, with the code that they fail with.

@@ -144,7 +144,7 @@ async fn wait(
 
 /// How long to wait for what must come: shorter than the step itself, so that what did
 /// not come is told.
-fn patience(scene: &Scene) -> Duration {
+pub(super) fn patience(scene: &Scene) -> Duration {
     let limits = &scene.manifest().limits;
     limits.quiet.min(limits.step.mul_f64(0.75))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::barrier::patience;
 use super::objections;
 use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
@@ -140,12 +141,21 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the held {process} goes on")
-            .doc("Lets every process of the role that is held at a stage go on.")
+            .doc("Waits until some process of the role is held at a stage, and lets every one that is go on. If none ever is, the scenario is unproven.")
             .example("When the held worker goes on")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    scene.running().await?.let_go(&arguments.process(0).role);
+                    let role = arguments.process(0).role;
+                    let within = patience(scene);
+                    let rehearsal = scene.running().await?;
+                    let held = rehearsal.somebody_held(&role);
+                    if tokio::time::timeout(within, held).await.is_err() {
+                        return Err(StepError::unproven(format!(
+                            "no {role} was held at a stage within {within:?}"
+                        )));
+                    }
+                    rehearsal.let_go(&role);
                     Ok(())
                 })
             }),
@@ -262,6 +272,15 @@ fn suitable(
 ) -> Result<Fault, StepError> {
     if let Point::Stage { stage, .. } = &point {
         check_effect(manifest, stage, &effect)?;
+    }
+    if let Effect::Delay(delay) = effect {
+        let step = manifest.limits.step;
+        if delay >= step {
+            return Err(StepError::invalid(format!(
+                "a delay of {delay:?} outlasts every step, each of which may take {step:?} (`limits.step`)"
+            ))
+            .with_help("for a call that never arrives: `loses its request`, or an outage"));
+        }
     }
     Ok(Fault {
         effect,

@@ -265,6 +265,9 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let (role, wanted) = (arguments.process(0).role, arguments.text(1));
+                    if wanted.trim().is_empty() {
+                        return Err(StepError::invalid("every process has logged nothing: name a text"));
+                    }
                     let rehearsal = scene.running().await?;
                     if rehearsal.has_logged(&role, wanted) {
                         return Ok(());

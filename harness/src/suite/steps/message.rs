@@ -73,7 +73,8 @@ async fn submit(scene: &mut Scene, messages: &[MessageName]) -> Result<(), StepE
             Submission::Accepted { .. } => {}
             Submission::Refused { reason, .. } => {
                 return Err(StepError::failed(format!(
-                    "{message} was not accepted: {reason}"
+                    "{message} was not accepted: {reason}{}",
+                    rehearsal.still_on()
                 )));
             }
         }

@@ -25,15 +25,6 @@ pub(super) use message::DECLARES;
 use super::Scene;
 use crate::gherkin::{Objection, Step, StepError};
 use crate::manifest::Manifest;
-use crate::rehearsal::totals;
-
-/// Totals that every system has.
-pub(super) const BUILT_IN_TOTALS: &[&str] = &[
-    totals::LEFT_IN_QUEUE,
-    totals::DEAD_LETTERS,
-    totals::OUTSIDE_REQUESTS,
-    totals::OUTSIDE_REPETITIONS,
-];
 
 /// All packs.
 pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {

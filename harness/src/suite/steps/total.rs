@@ -11,8 +11,8 @@ use crate::gherkin::{Objection, Row, Step, StepError, StepKind, Table};
 use crate::history::Event;
 use crate::ids::MessageName;
 use crate::judge::Ledger;
+use crate::manifest::built_in_totals;
 use crate::manifest::{Manifest, nearest};
-use crate::rehearsal::totals;
 use crate::suite::Scene;
 
 const GROUP: &str = "totals";
@@ -116,7 +116,11 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
 
 /// A figure of single messages is counted by the harness.
 fn check_witnessed(manifest: &Manifest, total: &str) -> Result<(), StepError> {
-    let witnessed = [totals::OUTSIDE_REQUESTS, totals::OUTSIDE_REPETITIONS].contains(&total)
+    let witnessed = [
+        built_in_totals::OUTSIDE_REQUESTS,
+        built_in_totals::OUTSIDE_REPETITIONS,
+    ]
+    .contains(&total)
         || manifest
             .totals
             .get(total)
@@ -203,13 +207,11 @@ pub(super) fn check_total(
     total: &str,
     label: Option<&str>,
 ) -> Result<(), StepError> {
-    let built_in = super::BUILT_IN_TOTALS.contains(&total);
+    let built_in = built_in_totals::ALL.contains(&total);
     let of_manifest = manifest.totals.get(total);
     if !built_in && of_manifest.is_none() {
         let names = manifest.totals.keys().map(String::as_str);
-        let known: Vec<&str> = names
-            .chain(super::BUILT_IN_TOTALS.iter().copied())
-            .collect();
+        let known: Vec<&str> = names.chain(built_in_totals::ALL.iter().copied()).collect();
         let known_are = format!("the totals are {}", known.join(", "));
         let help = match nearest(total, known) {
             Some(nearest) => format!("did you mean `{nearest}`? ({known_are})"),
