@@ -76,6 +76,10 @@ impl SelectionArguments {
         let selection = self.selection()?;
         selection.pick().map_err(|error| match &error {
             SelectionError::Missing { path } => match mistyped(path) {
+                Some(command) if path.as_os_str() == command => Halt::invalid(miette::miette!(
+                    help = format!("write the command first: `rehearse {command} …`"),
+                    "`{command}` is a command, and stands where a feature file is expected"
+                )),
                 Some(command) => Halt::invalid(miette::miette!(
                     help = format!("did you mean the command `rehearse {command}`?"),
                     "{error}"
@@ -117,7 +121,7 @@ impl SelectionArguments {
 /// A path that is probably meant to be a command.
 fn mistyped(path: &Path) -> Option<&'static str> {
     let word = path.to_str()?;
-    let commands = ["run", "steps", "check", "clean", "serve"];
+    let commands = ["run", "steps", "check", "clean", "judge", "serve"];
     commands
         .into_iter()
         .find(|command| strsim::damerau_levenshtein(command, word) <= 2)
