@@ -19,6 +19,24 @@ Feature: A living worker is taken for dead
       | left in queue    | 0 |
       | outside requests | 4 |
 
+  Scenario: a worker reports back while another is charging its death
+    Given the message M1
+    And 2 instances of the worker run
+    And the lease is 1s
+    And the visibility timeout is 2
+    And the worker gets SIGSTOP at processing of M1 once
+    And the worker is delayed by 1s at charging of M1 once
+    When M1 is submitted
+    And M1 has passed charging
+    And the worker goes on
+    Then the totals are
+      | attempts started | 2 |
+      | attempts counted | 0 |
+      | completed        | 1 |
+      | quarantined      | 0 |
+      | left in queue    | 0 |
+      | outside requests | 1 |
+
   Scenario: a worker stops after its outside write, is superseded, and wakes
     Given the message M1
     And 2 instances of the worker run

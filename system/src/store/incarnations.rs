@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::postgres::types::PgInterval;
-use sqlx::{ConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::{Purpose, Store, StoreError};
@@ -154,29 +154,33 @@ async fn lock(connection: &mut PgConnection, number: i32) -> Result<(), sqlx::Er
         .map(|_| ())
 }
 
-/// One statement, so that a process which is stopped between two holds no lock.
+/// One message, so that a process which is stopped between two holds no lock; two
+/// statements, because whoever is just charging this process holds its row: only a
+/// statement that begins when that is over sees the charge that it is to reverse.
 async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, sqlx::Error> {
-    let judged: bool = sqlx::query_scalar(
-        "with before as (select judged_dead_at from incarnations where id = $1 for update),
+    let statements = format!(
+        "select 1 from incarnations where id = '{incarnation}' for update;
+         with before as (select judged_dead_at from incarnations where id = '{incarnation}'),
          beaten as (
              update incarnations i
              set beat_at = clock_timestamp(), lease_until = clock_timestamp() + lease,
                  connected_at = case when lease_until <= clock_timestamp()
                                      then clock_timestamp() else connected_at end,
                  judged_dead_at = null, in_hand_at_death = null
-             from before where i.id = $1
+             from before where i.id = '{incarnation}'
              returning before.judged_dead_at is not null as judged),
          reversed as (
              update attempts set counted = false,
                  state = case state when 'died' then 'unattributed' else state end,
                  reason = 'the charge was reversed: its owner reported back'
-             where (select judged from beaten) and incarnation = $1
+             where (select judged from beaten) and incarnation = '{incarnation}'
                and (state = 'died' or (state = 'outcome_unknown' and reason <> 'outcome unknown')))
-         select judged from beaten",
-    )
-    .bind(incarnation)
-    .fetch_one(connection)
-    .await?;
+         select judged from beaten"
+    );
+    let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(statements))
+        .fetch_all(connection)
+        .await?;
+    let judged: bool = rows.last().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?;
     Ok(if judged { Beat::Reversed } else { Beat::Held })
 }
 
