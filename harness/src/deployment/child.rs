@@ -20,7 +20,7 @@ use super::environment::{self, Variables};
 use super::exit::ExitOutcome;
 use super::mark::Mark;
 use super::output::Logs;
-use super::procfs::{self, StartTime};
+use super::procfs::{self, StartTime, Stat};
 use super::registry::{Leftover, Registry, RegistryError};
 use super::spawn::{Account, Launch, Ties};
 
@@ -473,30 +473,15 @@ impl Shared {
     /// the work of a process that counts as dead. The group's leader is dead and not
     /// reaped yet, so its number cannot have become somebody else's.
     fn end_offspring(&self, mark: Option<Mark>) {
-        let begun = std::time::Instant::now();
-        loop {
+        let is_meant = |pid, stat: &Stat| {
+            // Only what is younger can have come of it.
+            let escaped =
+                || stat.started >= self.started && mark.is_some_and(|mark| mark.is_on(pid));
+            stat.group == self.pid || escaped()
+        };
+        deaths::end_all(GROUP_DEATH, is_meant, || {
             let _ = killpg(self.pid, Signal::SIGKILL);
-            let mut alive = Vec::new();
-            for (pid, stat) in procfs::processes() {
-                if stat.is_dead() {
-                    continue;
-                }
-                let escaped = || {
-                    // Only what is younger can have come of it.
-                    stat.started >= self.started && mark.is_some_and(|mark| mark.is_on(pid))
-                };
-                if stat.group == self.pid {
-                    alive.push(pid);
-                } else if escaped() {
-                    let _ = kill(pid, Signal::SIGKILL);
-                    alive.push(pid);
-                }
-            }
-            if alive.is_empty() || begun.elapsed() > GROUP_DEATH {
-                return;
-            }
-            deaths::wait(&alive);
-        }
+        });
     }
 }
 

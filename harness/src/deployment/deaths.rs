@@ -1,17 +1,43 @@
-//! Waiting for the end of processes that are not our children.
+//! The end of processes that are not our children.
 
 use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open};
+
+use super::procfs::{self, Stat};
 
 /// How long one wait takes at most: somebody may have been born meanwhile.
 const RELOOK: Duration = Duration::from_millis(50);
 /// Between two looks where the kernel has no handles for processes (before Linux 5.3).
 const TICK: Duration = Duration::from_millis(1);
+
+/// Kills all that this is true of, and waits until none of them is alive, or for so long;
+/// `strike` comes before each look. Blocks.
+pub(super) fn end_all(
+    within: Duration,
+    is_meant: impl Fn(Pid, &Stat) -> bool,
+    mut strike: impl FnMut(),
+) {
+    let begun = Instant::now();
+    loop {
+        strike();
+        let mut alive = procfs::processes();
+        alive.retain(|(pid, stat)| !stat.is_dead() && is_meant(*pid, stat));
+        if alive.is_empty() || begun.elapsed() > within {
+            return;
+        }
+        let alive: Vec<Pid> = alive.into_iter().map(|(pid, _)| pid).collect();
+        for pid in &alive {
+            let _ = kill(*pid, Signal::SIGKILL);
+        }
+        wait(&alive);
+    }
+}
 
 /// Waits until all of these are dead, reaped or not, or it is time to look again.
 pub(super) fn wait(pids: &[Pid]) {
@@ -49,7 +75,6 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::deployment::procfs;
 
     #[test]
     fn it_ends_with_the_death_or_to_look_again() {

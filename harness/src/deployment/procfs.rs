@@ -29,6 +29,11 @@ pub struct Stat {
 }
 
 impl Stat {
+    /// Stopped, by a signal or by whoever traces it.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, 'T' | 't')
+    }
+
     /// Dead, though its parent has not asked for its status yet.
     pub fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')

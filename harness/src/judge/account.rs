@@ -62,6 +62,27 @@ impl Account {
             .collect()
     }
 
+    /// Whether it was accepted and has, in its present series, neither an end nor a place
+    /// to rest.
+    pub fn is_unsettled(&self) -> bool {
+        self.accepted.is_some()
+            && self.ends_in(self.latest()).is_empty()
+            && !self.rests.is_some_and(|seq| self.is_latest(seq))
+    }
+
+    /// Whether a queue took a copy of it in its present series.
+    pub fn is_sent(&self) -> bool {
+        self.sent.values().any(|seq| self.is_latest(*seq))
+    }
+
+    fn latest(&self) -> usize {
+        self.series.len().saturating_sub(1)
+    }
+
+    fn is_latest(&self, seq: u64) -> bool {
+        self.series_at(seq) == self.latest()
+    }
+
     /// Copies that a queue took and that nobody deleted.
     pub fn left(&self) -> Vec<&String> {
         self.sent

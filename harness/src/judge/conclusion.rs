@@ -1,7 +1,6 @@
 //! What the scenario's own steps came to, for whoever has the history alone.
 
-use std::collections::BTreeMap;
-
+use super::totals::last_counted;
 use super::{Evidence, Judgement, Verdict, Violation, count, judge};
 use crate::history::Event;
 
@@ -55,24 +54,12 @@ fn conclude(judgement: &mut Judgement, seq: u64, verdict: &str, reasons: &[Strin
 /// Figures of the last snapshot that are not what the entries before them come to, by this
 /// manifest.
 fn miscounted(evidence: Evidence<'_>) -> Vec<String> {
-    let mut figures: BTreeMap<(&str, &str), (i64, u64)> = BTreeMap::new();
-    for entry in evidence.entries {
-        match &entry.event {
-            Event::Quiet => figures.clear(),
-            Event::Counted {
-                total,
-                label,
-                source,
-                value,
-            } if source == "witness" => {
-                let label = label.as_deref().unwrap_or_default();
-                figures.insert((total, label), (*value, entry.seq));
-            }
-            _ => {}
-        }
-    }
     let mut errors = Vec::new();
-    for ((total, label), (value, seq)) in figures {
+    let witnessed = last_counted(evidence)
+        .into_iter()
+        .filter_map(|(total, mut sources)| Some((total, sources.remove("witness")?)))
+        .flat_map(|(total, labels)| labels.into_iter().map(move |label| (total, label)));
+    for (total, (label, (value, seq))) in witnessed {
         let total_of_manifest = evidence.manifest.totals.get(total);
         let Some(witness) = total_of_manifest.and_then(|total| total.witness.as_ref()) else {
             continue;

@@ -50,6 +50,34 @@ pub fn count(evidence: Evidence<'_>, witness: &Witness, of: Option<&MessageName>
     figure
 }
 
+/// Figures by label, each with the entry that it stands in.
+pub(super) type Counted<'a> = BTreeMap<&'a str, (i64, u64)>;
+
+/// The figures of the latest snapshot, by total and by who says so.
+pub(super) fn last_counted(evidence: Evidence<'_>) -> BTreeMap<&str, BTreeMap<&str, Counted<'_>>> {
+    let mut figures: BTreeMap<&str, BTreeMap<&str, Counted<'_>>> = BTreeMap::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Quiet => figures.clear(),
+            Event::Counted {
+                total,
+                label,
+                source,
+                value,
+            } => {
+                let label = label.as_deref().unwrap_or_default();
+                let sources = figures.entry(total).or_default();
+                sources
+                    .entry(source)
+                    .or_default()
+                    .insert(label, (*value, entry.seq));
+            }
+            _ => {}
+        }
+    }
+    figures
+}
+
 /// Writes that services played by the harness performed: for one message or for all, of
 /// one service or of all.
 pub fn performed_writes(

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::totals::last_counted;
 use super::{Evidence, Violation, invariant};
 use crate::history::{DeathCause, Entry, Event};
 use crate::ids::{FaultId, MessageName};
@@ -181,34 +182,10 @@ fn unexpected_deaths(evidence: Evidence<'_>) -> Vec<Violation> {
         .collect()
 }
 
-/// Figures by label, each with the entry that it stands in.
-type Labelled<'a> = BTreeMap<&'a str, (i64, u64)>;
-
 /// A total's witness and the system's claim must agree.
 fn contradictions(evidence: Evidence<'_>) -> Vec<Violation> {
-    // The latest snapshot decides for each total.
-    let mut figures: BTreeMap<&str, BTreeMap<&str, Labelled<'_>>> = BTreeMap::new();
-    for entry in evidence.entries {
-        match &entry.event {
-            Event::Quiet => figures.clear(),
-            Event::Counted {
-                total,
-                label,
-                source,
-                value,
-            } => {
-                let label = label.as_deref().unwrap_or_default();
-                let sources = figures.entry(total).or_default();
-                sources
-                    .entry(source)
-                    .or_default()
-                    .insert(label, (*value, entry.seq));
-            }
-            _ => {}
-        }
-    }
     let mut violations = Vec::new();
-    for (total, sources) in figures {
+    for (total, sources) in last_counted(evidence) {
         let (Some(witness), Some(claim)) = (sources.get("witness"), sources.get("claim")) else {
             continue;
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
-use crate::judge::{Ledger, OWNERLESS};
+use crate::judge::OWNERLESS;
 use crate::manifest::Protocol;
 
 /// Between two looks at queue attributes of a service that tells of no changes.
@@ -111,7 +111,7 @@ impl Rehearsal {
             if reasons.is_empty() && self.board.history().last() == before {
                 // Whoever answers before it sends may be about to send.
                 let late = tokio::time::Instant::now() >= deadline;
-                if late || self.nowhere().is_empty() {
+                if late || !self.any_nowhere() {
                     self.note_quiet().await?;
                     return Ok(Ok(()));
                 }
@@ -142,20 +142,11 @@ impl Rehearsal {
         lasting(&self.own_doings())
     }
 
-    /// Messages that were accepted, have no end and are nowhere to be seen: still on their
-    /// way, or lost.
-    fn nowhere(&self) -> Vec<String> {
-        self.evidence(|evidence| {
-            let ledger = Ledger::of(evidence);
-            let missing = ledger.accounts.iter().filter(|(_, account)| {
-                let series = account.series.len().saturating_sub(1);
-                let in_series = |seq: u64| account.series_at(seq) == series;
-                account.accepted.is_some()
-                    && account.ends_in(series).is_empty()
-                    && !account.rests.is_some_and(in_series)
-                    && !account.sent.values().any(|seq| in_series(*seq))
-            });
-            missing.map(|(message, _)| message.to_string()).collect()
+    /// Whether a message was accepted and is nowhere to be seen: still on its way, or lost.
+    fn any_nowhere(&self) -> bool {
+        self.ledger(|ledger| {
+            let mut accounts = ledger.accounts.values();
+            accounts.any(|account| account.is_unsettled() && !account.is_sent())
         })
     }
 

@@ -16,7 +16,7 @@ use rehearsal::deployment::containers::{Containers, Engine};
 use rehearsal::deployment::readiness::{output, ready};
 use rehearsal::deployment::{
     Child, Driver, DriverKind, ExitOutcome, HostProcesses, Logs, Room, RunGuard, Seat, Signal,
-    SignalError, Start, StartError, State,
+    SignalError, Start, StartError, State, procfs,
 };
 
 struct Fixture {
@@ -99,6 +99,7 @@ macro_rules! conformance {
 conformance! {
     codes
     deaths
+    offspring
     stops
     requests
     restarts
@@ -172,6 +173,36 @@ async fn deaths(fixture: Fixture) {
     assert!(within(child.exited()).await.is_signal(Signal::SIGKILL));
     let refused = child.signal(Signal::SIGTERM).unwrap_err();
     assert!(matches!(refused, SignalError::Gone { .. }), "{refused}");
+    drop(seat);
+    fixture.end().await;
+}
+
+/// What came of a process and is nobody's child any more is dead when its death is told.
+async fn offspring(fixture: Fixture) {
+    let seat = within(fixture.driver.seat()).await.unwrap();
+    let kind = fixture.driver.kind();
+    let length = format!("98765.{}{}", std::process::id(), kind as u8);
+    let script = format!("(sleep {length} &); echo started; sleep 1000");
+    let child = fixture.start(&seat, "probe-1#1", &script).await;
+    within(child.logs().line_containing("started"))
+        .await
+        .unwrap();
+    let alive = || {
+        procfs::processes()
+            .into_iter()
+            .filter(|(_, stat)| !stat.is_dead())
+            .filter_map(|(pid, _)| std::fs::read(format!("/proc/{pid}/cmdline")).ok())
+            .any(|line| line == format!("sleep\0{length}\0").as_bytes())
+    };
+    within(async {
+        while !alive() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    child.signal(Signal::SIGKILL).unwrap();
+    within(child.exited()).await;
+    assert!(!alive());
     drop(seat);
     fixture.end().await;
 }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use nix::errno::Errno;
@@ -32,19 +32,26 @@ use super::error::{EngineError, has_status, is_missing};
 use super::holder::Holder;
 use super::image::{self, Image};
 use crate::deployment::child::{Child, Control, Shared, Start, StartError, State};
+use crate::deployment::deaths;
 use crate::deployment::driver::Room;
 use crate::deployment::environment::RUN_ID_VARIABLE;
 use crate::deployment::exit::ExitOutcome;
 use crate::deployment::output::Logs;
-use crate::deployment::procfs::{self, StartTime};
+use crate::deployment::procfs::{self, StartTime, Stat};
 
 /// Where a program of this machine is put.
 const PROGRAMS: &str = "/program";
 /// Between two looks at whether a process was stopped or goes on. It is not our child,
 /// so the kernel tells nobody here.
 const TICK: Duration = Duration::from_millis(4);
+/// How long it may take to stop: a system call that cannot be interrupted comes first.
+const STOP: Duration = Duration::from_millis(500);
+/// Between two looks at it; mostly the first sees it.
+const STOP_TICK: Duration = Duration::from_micros(200);
 /// How long the output of a dead process may keep coming.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long what came of a dead process may take to die.
+const OFFSPRING_DEATH: Duration = Duration::from_secs(5);
 /// Exit codes above this are the engine's way to tell a signal.
 const SIGNALLED: i64 = 128;
 
@@ -203,9 +210,14 @@ impl Body {
         let handle = pidfd_open(known, PidfdFlags::NONBLOCK)
             .or_else(|_| pidfd_open(known, PidfdFlags::empty()));
         let handle = Arc::new(handle.ok()?);
-        let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-        groups.contains(container).then_some(Self { pid, handle })
+        is_in(pid, container).then_some(Self { pid, handle })
     }
+}
+
+/// Whether a process that this machine sees belongs to a container.
+fn is_in(pid: Pid, container: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup"))
+        .is_ok_and(|groups| groups.contains(container))
 }
 
 /// How signals get into a container: straight to the process where this machine sees
@@ -228,13 +240,38 @@ impl Control for Inside {
             return Err(Errno::ENOTSUP);
         }
         // The engine's own stop and continue reach every process, too.
-        if group || matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
+        if signal == Signal::SIGSTOP {
+            return self.stop(body);
+        }
+        if group || signal == Signal::SIGCONT {
             for pid in procfs::tree(body.pid) {
                 if pid != body.pid {
                     let _ = kill(pid, signal);
                 }
             }
         }
+        self.to_body(body, signal)
+    }
+}
+
+impl Inside {
+    /// Stops the process and all below it, each after its parent: one that is stopped
+    /// between vfork and exec keeps its parent from stopping, for good.
+    fn stop(&self, body: &Body) -> Result<(), Errno> {
+        self.to_body(body, Signal::SIGSTOP)?;
+        let mut told = vec![body.pid];
+        loop {
+            await_stop(told[told.len() - 1]);
+            let mut below = procfs::tree(body.pid).into_iter();
+            let Some(next) = below.find(|pid| !told.contains(pid)) else {
+                return Ok(());
+            };
+            let _ = kill(next, Signal::SIGSTOP);
+            told.push(next);
+        }
+    }
+
+    fn to_body(&self, body: &Body, signal: Signal) -> Result<(), Errno> {
         let Some(number) = rustix::process::Signal::from_named_raw(signal as i32) else {
             return self.by_engine(signal);
         };
@@ -250,9 +287,7 @@ impl Control for Inside {
             Err(_) => self.by_engine(signal),
         }
     }
-}
 
-impl Inside {
     fn by_engine(&self, signal: Signal) -> Result<(), Errno> {
         let options = KillContainerOptionsBuilder::new()
             .signal(signal.as_str())
@@ -270,6 +305,15 @@ impl Inside {
     }
 }
 
+/// Blocks until a process has stopped, is dead, or has had its time.
+fn await_stop(pid: Pid) {
+    let begun = Instant::now();
+    let goes_on = |stat: Stat| !stat.is_dead() && !stat.is_stopped();
+    while procfs::stat(pid).is_some_and(goes_on) && begun.elapsed() < STOP {
+        std::thread::sleep(STOP_TICK);
+    }
+}
+
 /// Everything about one incarnation until it is removed.
 struct Watching {
     engine: Engine,
@@ -284,6 +328,7 @@ impl Watching {
     async fn run(self) {
         if let Some(body) = &self.body {
             self.death(body).await;
+            self.end_offspring().await;
         }
         // The engine takes its time to notice, and could tell nothing else.
         if self.killed.load(Ordering::SeqCst) {
@@ -293,6 +338,16 @@ impl Watching {
         let _ = tokio::time::timeout(LAST_WORDS, self.pump).await;
         self.shared.end(outcome);
         self.engine.remove_container(&self.container).await;
+    }
+
+    /// Kills what is left in the container: the engine does so too, and later.
+    async fn end_offspring(&self) {
+        let (container, started) = (self.container.clone(), self.shared.started);
+        let ending = move || {
+            let is_meant = |pid, stat: &Stat| stat.started >= started && is_in(pid, &container);
+            deaths::end_all(OFFSPRING_DEATH, is_meant, || {});
+        };
+        let _ = tokio::task::spawn_blocking(ending).await;
     }
 
     /// Publishes stops until the process is dead.
@@ -311,8 +366,7 @@ impl Watching {
                 _ = handle.readable() => return,
                 _ = tick.tick() => {
                     if let Some(stat) = procfs::stat(body.pid).filter(|stat| !stat.is_dead()) {
-                        let stopped = matches!(stat.state, 'T' | 't');
-                        self.shared.publish(if stopped { State::Stopped } else { State::Running });
+                        self.shared.publish(if stat.is_stopped() { State::Stopped } else { State::Running });
                     }
                 }
             }

@@ -20,21 +20,10 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
         let Some(accepted) = account.accepted else {
             continue;
         };
-        let series = account.series.len().saturating_sub(1);
-        if !account.ends_in(series).is_empty() {
+        if !account.is_unsettled() {
             continue;
         }
-        let sent_in_series = account
-            .sent
-            .values()
-            .any(|seq| account.series_at(*seq) == series);
-        if account
-            .rests
-            .is_some_and(|seq| account.series_at(seq) == series)
-        {
-            continue;
-        }
-        if sent_in_series && account.left().is_empty() {
+        if account.is_sent() && account.left().is_empty() {
             violations.push(Violation {
                 invariant: NAME,
                 text: format!(
@@ -44,7 +33,7 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                     .chain(account.deletions.iter().map(|deletion| deletion.at))
                     .collect(),
             });
-        } else if !sent_in_series && accepted < quiet {
+        } else if !account.is_sent() && accepted < quiet {
             violations.push(Violation {
                 invariant: NAME,
                 text: format!("{message} was accepted and no queue ever got it"),

@@ -202,24 +202,12 @@ impl Board {
 
     /// Resolves once the process may go on.
     async fn wait_at_stage(&self, call: &Call, fault: FaultId, until: Option<&Until>) {
-        let role = call.author.incarnation().map(|author| author.role.clone());
-        let times_let_go = || {
-            let state = self.state();
-            let count = role.as_ref().and_then(|role| state.let_go.get(role));
-            count.copied().unwrap_or_default()
-        };
-        let (start, before) = (self.0.history.last(), times_let_go());
-        let _hold = Hold::begin(self, call);
+        let start = self.0.history.last();
+        let hold = Hold::begin(self, call);
         self.until(|| {
-            let disarmed = self
-                .state()
-                .faults
-                .iter()
-                .any(|armed| armed.id == fault && armed.disarmed);
             let came_true = until
                 .is_some_and(|until| self.passed_since(if until.ever { 0 } else { start }, until));
-            (disarmed || came_true || times_let_go() > before || self.is_ending(&call.author))
-                .then_some(())
+            (came_true || hold.is_over(fault) || self.is_ending(&call.author)).then_some(())
         })
         .await;
     }
@@ -237,7 +225,8 @@ impl Board {
     /// Resolves once some process of a role is held at a stage.
     pub(in crate::rehearsal) async fn somebody_held(&self, role: &RoleName) {
         self.until(|| {
-            let held = self.state().holds.values().any(|one| one.role == *role);
+            let state = self.state();
+            let held = state.holds.values().any(|author| is_of(author, role));
             held.then_some(())
         })
         .await;
@@ -245,7 +234,7 @@ impl Board {
 
     /// Lets every held process of a role go on.
     pub(in crate::rehearsal) fn let_go(&self, role: &RoleName) {
-        *self.state().let_go.entry(role.clone()).or_default() += 1;
+        self.state().holds.retain(|_, author| !is_of(author, role));
         self.0.history.nudge();
     }
 
@@ -412,7 +401,13 @@ fn error_reply(call: &Call, code: &str) -> Result<Reply, String> {
     })
 }
 
-/// A process that a fault holds at a stage, for as long as it lives.
+fn is_of(author: &Author, role: &RoleName) -> bool {
+    author
+        .incarnation()
+        .is_some_and(|incarnation| incarnation.role == *role)
+}
+
+/// A process that a fault holds at a stage, for as long as this lives.
 struct Hold<'b> {
     board: &'b Board,
     call: CallId,
@@ -420,14 +415,20 @@ struct Hold<'b> {
 
 impl<'b> Hold<'b> {
     fn begin(board: &'b Board, call: &Call) -> Self {
-        if let Some(incarnation) = call.author.incarnation() {
-            board.state().holds.insert(call.id, incarnation.clone());
-            board.0.history.nudge();
-        }
+        board.state().holds.insert(call.id, call.author.clone());
+        board.0.history.nudge();
         Self {
             board,
             call: call.id,
         }
+    }
+
+    /// Whether it was let go, or its fault taken back.
+    fn is_over(&self, fault: FaultId) -> bool {
+        let state = self.board.state();
+        let mut faults = state.faults.iter();
+        !state.holds.contains_key(&self.call)
+            || faults.any(|armed| armed.id == fault && armed.disarmed)
     }
 }
 

@@ -110,7 +110,7 @@ impl Board {
     pub(in crate::rehearsal) fn standing(&self) -> Vec<String> {
         let state = self.state();
         let held = state.holds.values();
-        let held = held.map(|incarnation| format!("{incarnation} is held at a stage"));
+        let held = held.map(|author| format!("{author} is held at a stage"));
         let stopped = state
             .living
             .iter()

@@ -41,10 +41,8 @@ pub(super) struct State {
     pub(super) announced: BTreeMap<MessageName, RoleName>,
     pub(super) bodies: BTreeMap<MessageName, String>,
     pub(super) declared: usize,
-    /// Processes that a fault holds at a stage, by their calls.
-    pub(super) holds: BTreeMap<CallId, Incarnation>,
-    /// How often held processes of a role were let go.
-    pub(super) let_go: BTreeMap<RoleName, u64>,
+    /// Whom a fault holds at a stage, by their calls. Whoever is taken out goes on.
+    pub(super) holds: BTreeMap<CallId, Author>,
     /// Entries that were taken out of a batch, with the code that they fail with.
     pub(super) refused_entries: BTreeMap<CallId, Vec<(String, String)>>,
     /// Messages that the harness itself puts on a queue, by what they hold.
