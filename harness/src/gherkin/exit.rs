@@ -14,6 +14,7 @@ pub enum Exit {
     /// A fault never landed, or nothing of the system was seen.
     Unproven,
     /// The harness or its environment failed.
+    #[serde(rename = "error")]
     Broken,
     /// The system broke a promise.
     Failed,

@@ -1,18 +1,20 @@
 //! A system in another language, with other words, routes and ids, passes through its
 //! manifest alone; and a rule broken in it is seen.
 //!
-//! It needs Python with `venv` and its packages. Where they cannot be had the tests say
-//! `SKIPPED` and leave a file that says why; with `REHEARSAL_REQUIRE_PYTHON=1` they fail.
+//! Without Python and its packages the tests are skipped (see `python`).
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
+
+use crate::python::{Programs, copy, said};
+
+const DESK: Programs = Programs {
+    folder: "python_system",
+    imports: "import boto3, psycopg",
+};
 
 /// The desk, its feature included, in a directory of its own.
 struct Desk {
@@ -23,18 +25,9 @@ struct Desk {
 impl Desk {
     /// Nothing where Python or its packages cannot be had.
     fn new() -> Option<Self> {
-        let path = match with_packages() {
-            Ok(path) => {
-                let _ = fs::remove_file(marker());
-                path
-            }
-            Err(reason) => {
-                skip(&reason);
-                return None;
-            }
-        };
+        let path = DESK.path()?;
         let root = TempDir::new().unwrap();
-        copy(&source(), root.path());
+        copy(&DESK.source(), root.path());
         Some(Self { root, path })
     }
 
@@ -130,99 +123,4 @@ fn a_misspelt_announcement_is_told_with_its_process_and_the_nearest_stage() {
     let told = "the packer announced the stage `prising`, which the manifest does not know: did \
                 you mean `pricing`?";
     assert!(seen.contains(told), "{seen}");
-}
-
-fn said(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
-}
-
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_system")
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            if entry.file_name() != "__pycache__" {
-                copy(&entry.path(), &target);
-            }
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-/// A `PATH` on which `python3` has the packages: installed once, then kept below `target/`.
-fn with_packages() -> Result<OsString, String> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("order-desk");
-    let bin = home.join("bin");
-    let requirements = source().join("requirements.txt");
-    let wanted = fs::read_to_string(&requirements).unwrap();
-    let installed = home.join("installed.txt");
-    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) && works(&bin) {
-        return Ok(first_on_path(&bin));
-    }
-    attempt(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&home),
-    )?;
-    attempt(
-        Command::new(bin.join("python3"))
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-            ])
-            .arg("--requirement")
-            .arg(&requirements),
-    )?;
-    fs::write(installed, wanted).unwrap();
-    Ok(first_on_path(&bin))
-}
-
-fn works(bin: &Path) -> bool {
-    attempt(Command::new(bin.join("python3")).args(["-c", "import boto3, psycopg"])).is_ok()
-}
-
-fn attempt(command: &mut Command) -> Result<(), String> {
-    match command.output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!("{command:?} failed: {}", said(&output).trim())),
-        Err(error) => Err(format!("{command:?} cannot be run: {error}")),
-    }
-}
-
-fn first_on_path(bin: &Path) -> OsString {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let places = std::iter::once(bin.to_owned()).chain(env::split_paths(&path));
-    env::join_paths(places).unwrap()
-}
-
-fn skip(reason: &str) {
-    assert!(
-        env::var_os("REHEARSAL_REQUIRE_PYTHON").is_none_or(|wanted| wanted != "1"),
-        "{reason}"
-    );
-    // Past the capture of the test runner, which would hide it.
-    let _ = writeln!(
-        std::io::stderr(),
-        "SKIPPED: the order desk in Python: {reason}"
-    );
-    let _ = fs::write(marker(), reason);
-}
-
-fn marker() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("order-desk.skipped")
 }

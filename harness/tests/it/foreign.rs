@@ -1,0 +1,85 @@
+//! Small systems rebuilt from public failure reports (`tests/foreign/`): each is judged as
+//! its folder's `expected.json` says, by its own manifest and feature alone.
+//!
+//! `expected.json` gives a verdict for each variant, which the scenario's name tells
+//! (`broken`, `mended`, or `other`), and what a report must say for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::python::{Programs, copy, said};
+
+const FOREIGN: Programs = Programs {
+    folder: "foreign",
+    imports: "import boto3, psycopg, celery",
+};
+
+/// What one variant's scenarios must come to.
+#[derive(serde::Deserialize)]
+struct Expected {
+    verdict: String,
+    #[serde(default)]
+    says: Vec<String>,
+}
+
+macro_rules! cases {
+    ($($test:ident $folder:literal)*) => {
+        $(#[test] fn $test() { judged_as_expected($folder); })*
+
+        #[test]
+        fn every_folder_is_a_test() {
+            let tests: BTreeSet<String> = [$($folder.to_owned()),*].into();
+            let entries = fs::read_dir(FOREIGN.source()).unwrap();
+            let folders = entries
+                .map(|entry| entry.unwrap())
+                .filter(|entry| entry.path().join("rehearsal.yaml").exists())
+                .map(|entry| entry.file_name().into_string().unwrap());
+            assert_eq!(tests, folders.collect());
+        }
+    };
+}
+
+cases! {
+    a_payload_outlives_its_message "payload-deleted-first"
+}
+
+fn judged_as_expected(case: &str) {
+    let Some(path) = FOREIGN.path() else { return };
+    let root = TempDir::new().unwrap();
+    copy(&FOREIGN.source().join(case), root.path());
+    for shared in ["base.py", "content.txt"] {
+        fs::copy(FOREIGN.source().join(shared), root.path().join(shared)).unwrap();
+    }
+    let expected = fs::read(root.path().join("expected.json")).unwrap();
+    let expected: BTreeMap<String, Expected> = serde_json::from_slice(&expected).unwrap();
+    let summary = root.path().join("summary.json");
+    let done = Command::new(env!("CARGO_BIN_EXE_rehearse"))
+        .args(["-j", "2", "--report", "json=summary.json", "features"])
+        .current_dir(root.path())
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let seen = said(&done);
+    let summary = fs::read(summary).unwrap_or_else(|error| panic!("{error}\n{seen}"));
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
+    let scenarios = summary["scenarios"].as_array().unwrap();
+    assert!(!scenarios.is_empty(), "{seen}");
+    for scenario in scenarios {
+        let name = scenario["name"].as_str().unwrap();
+        let variant = ["broken", "mended"]
+            .into_iter()
+            .find(|variant| name.contains(variant))
+            .unwrap_or("other");
+        let wanted = &expected[variant];
+        let verdict = scenario["verdict"].as_str().unwrap();
+        assert_eq!(verdict, wanted.verdict, "{name}\n{seen}");
+        let report = scenario.to_string();
+        for text in &wanted.says {
+            assert!(report.contains(text), "{name}: no `{text}` in\n{seen}");
+        }
+    }
+}
