@@ -1,5 +1,6 @@
 //! SQS. No call is repeated behind the caller's back, and every call has a time-out.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
@@ -39,7 +40,7 @@ pub(crate) struct Delivery {
 }
 
 /// What the queue said to one entry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Sent {
     /// Accepted under this `MessageId`.
     Accepted(String),
@@ -107,26 +108,47 @@ impl Queue {
         }
     }
 
+    /// Sends a batch. One that is refused as a whole is halved until what is refused stands
+    /// alone: it condemns nobody.
     async fn send_batch(&self, bodies: &[&str]) -> Vec<Sent> {
-        let mut call = self.client.send_message_batch().queue_url(&self.url);
-        for (index, body) in bodies.iter().enumerate() {
-            let entry = SendMessageBatchRequestEntry::builder()
-                .id(index.to_string())
-                .message_body(*body)
-                .build()
-                .expect("id and body are set");
-            call = call.entries(entry);
-        }
-        let answer = match call.send().await {
-            Ok(answer) => answer,
-            Err(error) => return bodies.iter().map(|_| not_sent(&error)).collect(),
-        };
         let mut outcomes: Vec<Sent> = bodies
             .iter()
             .map(|_| Sent::Failed("the batch's answer does not name this entry".into()))
             .collect();
+        let mut parts = vec![0..bodies.len()];
+        while let Some(part) = parts.pop() {
+            let middle = part.start + part.len() / 2;
+            match self.send_part(bodies, part.clone(), &mut outcomes).await {
+                Ok(()) => {}
+                Err(Sent::Refused(_)) if part.len() > 1 => {
+                    parts.push(middle..part.end);
+                    parts.push(part.start..middle);
+                }
+                Err(refused) => outcomes[part].fill(refused),
+            }
+        }
+        outcomes
+    }
+
+    /// One call for a part of `bodies`; writes down what became of each entry of it.
+    async fn send_part(
+        &self,
+        bodies: &[&str],
+        part: Range<usize>,
+        outcomes: &mut [Sent],
+    ) -> Result<(), Sent> {
+        let mut call = self.client.send_message_batch().queue_url(&self.url);
+        for index in part {
+            let entry = SendMessageBatchRequestEntry::builder()
+                .id(index.to_string())
+                .message_body(bodies[index])
+                .build()
+                .expect("id and body are set");
+            call = call.entries(entry);
+        }
+        let answer = call.send().await.map_err(|error| not_sent(&error))?;
         for accepted in answer.successful() {
-            if let Some(outcome) = entry(&mut outcomes, accepted.id()) {
+            if let Some(outcome) = entry(outcomes, accepted.id()) {
                 *outcome = Sent::Accepted(accepted.message_id().to_owned());
             }
         }
@@ -136,7 +158,7 @@ impl Queue {
                 failed.code(),
                 failed.message().unwrap_or_default()
             );
-            if let Some(outcome) = entry(&mut outcomes, failed.id()) {
+            if let Some(outcome) = entry(outcomes, failed.id()) {
                 *outcome = if failed.sender_fault() {
                     Sent::Refused(why)
                 } else {
@@ -144,7 +166,7 @@ impl Queue {
                 };
             }
         }
-        outcomes
+        Ok(())
     }
 
     /// Waits up to `wait` for up to `most` messages.
