@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::queue::Queue;
 
@@ -14,7 +14,8 @@ pub(super) struct Extension {
 }
 
 impl Extension {
-    /// Extends `receipt` by `visibility`, three times within each, until `deadline`.
+    /// Extends `receipt` by `visibility`, three times within each, until `deadline`. A call
+    /// that is not answered is given up when the next one is due: a lost one costs nothing.
     pub(super) fn start(
         queue: Queue,
         receipt: String,
@@ -23,13 +24,17 @@ impl Extension {
     ) -> Self {
         let task = tokio::spawn(async move {
             let every = visibility / 3;
+            let mut next = Instant::now() + every;
             loop {
-                tokio::time::sleep(every).await;
-                if Instant::now() + every > deadline {
+                tokio::time::sleep_until(next).await;
+                next = Instant::now() + every;
+                if next > deadline {
                     return;
                 }
-                if let Err(error) = queue.reappear(&receipt, visibility).await {
-                    tracing::warn!("{error}");
+                match timeout_at(next, queue.reappear(&receipt, visibility)).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::warn!("{error}"),
+                    Err(_) => tracing::warn!("the queue did not answer an extension in time"),
                 }
             }
         });
