@@ -93,3 +93,44 @@ Feature: A living worker is taken for dead
     And M1 passed outside-asked 1 time
     And M1 passed outside-intended 1 time
     And M1 passed committed 1 time
+
+  Scenario: a charge is final once a quarantine record rests on it
+    Given the message M1
+    And 2 instances of the worker run
+    And the attempt limit is 1
+    And the lease is 600ms
+    And the visibility timeout is 1
+    And the worker gets SIGSTOP at processing of M1 once
+    When M1 is submitted
+    And M1 has passed quarantined
+    And the worker goes on
+    And the evidence of M1 becomes "its owner reported back: it had not died"
+    Then the totals are
+      | attempts started            | 1 |
+      | attempts counted            | 1 |
+      | completed                   | 0 |
+      | quarantined (attempt limit) | 1 |
+      | left in queue               | 0 |
+      | outside requests            | 0 |
+    And the counted on record of M1 is 1
+
+  Scenario: nothing is given up for a charge that was taken back in between
+    Given the message M1
+    And 2 instances of the worker run
+    And the attempt limit is 1
+    And the lease is 600ms
+    And the visibility timeout is 1
+    And the worker gets SIGSTOP at processing of M1 once
+    And the worker is held at stepped-back of M1 once
+    When M1 is submitted
+    And M1 has passed stepped-back
+    And the worker goes on
+    And the charges of M1 becomes "0"
+    And the held worker goes on
+    Then the totals are
+      | attempts started | 2 |
+      | attempts counted | 0 |
+      | completed        | 1 |
+      | quarantined      | 0 |
+      | left in queue    | 0 |
+      | outside requests | 1 |

@@ -28,8 +28,9 @@ impl Checkpoint {
         }
     }
 
-    /// Says that `job` is about to enter `stage`, and goes on when the rehearsal lets it.
-    pub(crate) async fn reached(&self, stage: &str, job: Uuid, message_id: &str) {
+    /// Says that a message, of `job` as far as that is known, is about to enter `stage`, and
+    /// goes on when the rehearsal lets it.
+    pub(crate) async fn reached(&self, stage: &str, job: Option<Uuid>, message_id: &str) {
         let Some((client, url)) = &self.0 else { return };
         let announced = client
             .post(format!("{url}/{stage}"))

@@ -11,11 +11,23 @@ use crate::duration;
 #[derive(Args, Clone)]
 pub(crate) struct Database {
     /// `PostgreSQL` connection URL.
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-    pub(crate) database_url: String,
+    #[arg(
+        id = "database_url",
+        long = "database-url",
+        env = "DATABASE_URL",
+        hide_env_values = true
+    )]
+    pub(crate) url: String,
     /// How long one statement, or the wait for a connection, may take.
-    #[arg(long, env = "DATABASE_TIMEOUT", default_value = "5s", value_parser = duration::parse)]
-    pub(crate) database_timeout: Duration,
+    #[arg(id = "database_timeout", long = "database-timeout", env = "DATABASE_TIMEOUT", default_value = "5s", value_parser = duration::parse)]
+    pub(crate) timeout: Duration,
+    /// The longest wait between two tries while the database is ill.
+    #[arg(id = "database_retry", long = "database-retry", env = "DATABASE_RETRY", default_value = "1s", value_parser = duration::parse)]
+    pub(crate) retry: Duration,
+    /// How long a connection may rest and be taken on trust; one that rested longer is
+    /// tested first.
+    #[arg(id = "database_trust", long = "database-trust", env = "DATABASE_TRUST", default_value = "1s", value_parser = duration::parse)]
+    pub(crate) trust: Duration,
 }
 
 /// How queues are spoken to.
@@ -46,6 +58,9 @@ pub(crate) struct Sqs {
     /// How long one call may take, beyond the wait of a long poll.
     #[arg(id = "queue_timeout", long = "queue-timeout", env = "QUEUE_TIMEOUT", default_value = "5s", value_parser = duration::parse)]
     pub(crate) timeout: Duration,
+    /// How long to wait after the queue refused a receive.
+    #[arg(id = "queue_pause", long = "queue-pause", env = "QUEUE_PAUSE", default_value = "1s", value_parser = duration::parse)]
+    pub(crate) pause: Duration,
 }
 
 /// `api`.

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::config;
 use crate::queue::{Queue, Sent};
 use crate::shutdown;
@@ -25,16 +23,11 @@ pub(crate) enum PublisherError {
 
 /// Runs until SIGTERM.
 pub(crate) async fn run(settings: config::Publisher) -> Result<(), PublisherError> {
-    let requested = shutdown::requested()?;
-    let stop = CancellationToken::new();
-    tokio::spawn({
-        let stop = stop.clone();
-        async move {
-            requested.await;
-            stop.cancel();
-        }
-    });
-    let store = Store::connect(&settings.database, "publisher", 1).await?;
+    let stop = shutdown::requested()?;
+    let connected = Store::wait_for(&settings.database, "publisher", 1);
+    let Some(store) = stop.run_until_cancelled(connected).await.transpose()? else {
+        return Ok(());
+    };
     let queue = Queue::new(&settings.sqs, &settings.queue_url);
     while !stop.is_cancelled() {
         let idle = match publish(&store, &queue, &settings).await {

@@ -21,6 +21,16 @@ pub(crate) enum HandedOver {
     Waits,
     /// The fleet is stopped; the message stays in its queue.
     Stopped,
+    /// A failure that it rested on was taken back meanwhile: the next receive decides anew.
+    Reversed,
+}
+
+/// Why a job is given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground {
+    pub(crate) label: &'static str,
+    /// How many failures that rests on.
+    pub(crate) failures: i64,
 }
 
 /// Where a message is handed over to, and within which limits.
@@ -41,11 +51,12 @@ impl Quarantine<'_> {
         &self,
         delivery: &Delivery,
         job: Uuid,
-        label: &'static str,
+        ground: Ground,
         document: &str,
     ) -> Result<HandedOver, StoreError> {
         let read = self.documents.read(document).await;
-        let mut record = record(delivery, label, "");
+        let mut record = record(delivery, ground.label, "");
+        record.failures = ground.failures;
         let why_not;
         match &read {
             Ok(document) => {
@@ -89,6 +100,7 @@ impl Quarantine<'_> {
         loop {
             match write().await {
                 Ok(Kept::Durably) => return Ok(HandedOver::Done),
+                Ok(Kept::Reversed) => return Ok(HandedOver::Reversed),
                 Ok(Kept::Stopped) => {
                     tracing::error!("the fleet is stopped; see `operator status`");
                     return Ok(HandedOver::Stopped);
@@ -117,5 +129,6 @@ fn record<'a>(delivery: &'a Delivery, label: &'static str, diagnostics: &'a str)
         content: delivery.body.as_bytes(),
         media_type: None,
         diagnostics,
+        failures: 0,
     }
 }

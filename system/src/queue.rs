@@ -115,14 +115,15 @@ impl Queue {
             .iter()
             .map(|_| Sent::Failed("the batch's answer does not name this entry".into()))
             .collect();
-        let mut parts = vec![0..bodies.len()];
-        while let Some(part) = parts.pop() {
-            let middle = part.start + part.len() / 2;
+        let mut parts = vec![(0, bodies.len())];
+        while let Some((start, end)) = parts.pop() {
+            let part = start..end;
+            let middle = start.midpoint(end);
             match self.send_part(bodies, part.clone(), &mut outcomes).await {
                 Ok(()) => {}
                 Err(Sent::Refused(_)) if part.len() > 1 => {
-                    parts.push(middle..part.end);
-                    parts.push(part.start..middle);
+                    parts.push((middle, end));
+                    parts.push((start, middle));
                 }
                 Err(refused) => outcomes[part].fill(refused),
             }

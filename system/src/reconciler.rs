@@ -5,19 +5,17 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::documents::DocumentStore;
 use crate::message;
-use crate::quarantine::{HandedOver, Quarantine};
+use crate::quarantine::{Ground, HandedOver, Quarantine};
 use crate::queue::{Delivery, Queue, QueueError};
 use crate::session::Keeper;
 use crate::store::reconciliation::Finding;
+use crate::store::unread::Unread;
 use crate::store::{Store, StoreError};
 use crate::{config, shutdown};
-
-/// How long to wait after the queue refused a receive.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Why a reconciliation ended early.
 #[derive(Debug, thiserror::Error)]
@@ -60,17 +58,14 @@ pub(crate) struct Reconciler {
 
 /// Runs until SIGTERM.
 pub(crate) async fn run(settings: config::ReconcilerRole) -> Result<(), ReconcilerError> {
-    let requested = shutdown::requested()?;
-    let stop = CancellationToken::new();
-    tokio::spawn({
-        let stop = stop.clone();
-        async move {
-            requested.await;
-            stop.cancel();
-        }
-    });
-    let store = Store::connect(&settings.database, "reconciler", 2).await?;
-    let reconciler = Reconciler::open(store, settings.reconciler).await?;
+    let stop = shutdown::requested()?;
+    let opened = async {
+        let store = Store::wait_for(&settings.database, "reconciler", 2).await?;
+        Reconciler::open(store, settings.reconciler).await
+    };
+    let Some(reconciler) = stop.run_until_cancelled(opened).await.transpose()? else {
+        return Ok(());
+    };
     while !stop.is_cancelled() {
         let wait = reconciler.settings.wait_time;
         let round = tokio::select! {
@@ -86,7 +81,7 @@ pub(crate) async fn run(settings: config::ReconcilerRole) -> Result<(), Reconcil
                 tracing::warn!("{error}");
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    () = tokio::time::sleep(PAUSE) => {}
+                    () = tokio::time::sleep(reconciler.settings.sqs.pause) => {}
                 }
             }
         }
@@ -102,7 +97,9 @@ impl Reconciler {
     ) -> Result<Self, ReconcilerError> {
         let documents = DocumentStore::new(&settings.document_store_url, settings.document_timeout)
             .map_err(ReconcilerError::Setting)?;
-        let session = store.open_session(settings.lease, 1).await?;
+        let session = store
+            .insist(|| store.open_session(settings.lease, 1))
+            .await?;
         Ok(Self {
             queue: Queue::new(&settings.sqs, &settings.dead_letter_url),
             keeper: Keeper::start(session, settings.lease),
@@ -163,10 +160,9 @@ impl Reconciler {
         delivery: &Delivery,
         round: &'a mut Reconciled,
     ) -> Result<Option<&'a mut u32>, StoreError> {
-        let job = match message::job(&delivery.body) {
+        let job = match self.job_of(delivery).await? {
             Ok(job) => job,
-            Err(error) => {
-                let why = error.to_string();
+            Err(why) => {
                 let kept = self
                     .quarantine()
                     .set_aside(delivery, None, "undecodable", &why)
@@ -186,8 +182,12 @@ impl Reconciler {
             Finding::Open => None,
             Finding::OutcomeUnknown { document } => {
                 let quarantine = self.quarantine();
+                let ground = Ground {
+                    label: "outcome unknown",
+                    failures: 0,
+                };
                 let kept = quarantine
-                    .hand_over(delivery, job, "outcome unknown", &document)
+                    .hand_over(delivery, job, ground, &document)
                     .await?;
                 kept_in(kept, round)
             }
@@ -199,6 +199,21 @@ impl Reconciler {
                     .await?;
                 kept_in(kept, round)
             }
+        })
+    }
+
+    /// The job that a dead letter asks for, or why nobody can say. A body that killed a
+    /// worker which was to read it is not read here.
+    async fn job_of(&self, delivery: &Delivery) -> Result<Result<Uuid, String>, StoreError> {
+        let message_id = &delivery.message_id;
+        let unread = self
+            .store
+            .insist(|| self.store.unread(message_id, 1))
+            .await?;
+        Ok(match unread {
+            Unread::MayBeRead => message::job(&delivery.body).map_err(|error| error.to_string()),
+            Unread::Of(job) => Ok(job),
+            Unread::OfNobody => Err("a worker died before its body was read".into()),
         })
     }
 

@@ -29,8 +29,12 @@ pub(crate) enum ApiError {
 /// Serves until SIGTERM; requests in hand are answered first.
 pub(crate) async fn run(settings: config::Api) -> Result<(), ApiError> {
     let cannot = |error| ApiError::Serve(settings.listen, error);
-    let requested = shutdown::requested().map_err(cannot)?;
-    let store = Store::connect(&settings.database, "api", settings.database_connections).await?;
+    let stop = shutdown::requested().map_err(cannot)?;
+    let connections = settings.database_connections;
+    let connected = Store::wait_for(&settings.database, "api", connections);
+    let Some(store) = stop.run_until_cancelled(connected).await.transpose()? else {
+        return Ok(());
+    };
     let router = Router::new()
         .route("/healthz", get(health))
         .route("/outbox", get(backlog))
@@ -41,7 +45,7 @@ pub(crate) async fn run(settings: config::Api) -> Result<(), ApiError> {
         .await
         .map_err(cannot)?;
     axum::serve(listener, router)
-        .with_graceful_shutdown(requested)
+        .with_graceful_shutdown(stop.cancelled_owned())
         .await
         .map_err(cannot)
 }

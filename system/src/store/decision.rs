@@ -32,6 +32,8 @@ pub(crate) enum Decision {
         label: &'static str,
         /// The document's reference.
         document: String,
+        /// How many failures it rests on; with an unknown outcome the count does not matter.
+        failures: i64,
     },
     /// The last failure at the limit was a dependency's: probe it before anything is given
     /// up. The attempt is still only received.
@@ -77,8 +79,11 @@ impl Situation<'_> {
         }
         // Whatever the count: a write whose outcome is unknown is never repeated.
         if matches!(self.write, Some("intended" | "unknown")) {
-            let label = "outcome unknown";
-            return Decision::HandOver { label, document };
+            return Decision::HandOver {
+                label: "outcome unknown",
+                document,
+                failures: 0,
+            };
         }
         if self.several_deaths {
             return Decision::Pause;
@@ -91,7 +96,11 @@ impl Situation<'_> {
                 Some("timed out") => "timed out",
                 _ => "attempt limit",
             };
-            return Decision::HandOver { label, document };
+            return Decision::HandOver {
+                label,
+                document,
+                failures: self.failures,
+            };
         }
         Decision::Start {
             document,
@@ -259,10 +268,11 @@ mod tests {
         }
     }
 
-    fn hand_over(label: &'static str) -> Decision {
+    fn hand_over(label: &'static str, failures: i64) -> Decision {
         Decision::HandOver {
             label,
             document: "M1".into(),
+            failures,
         }
     }
 
@@ -309,20 +319,20 @@ mod tests {
             last_failure: Some("x"),
             ..situation()
         };
-        assert_eq!(decide(&spent), hand_over("attempt limit"));
+        assert_eq!(decide(&spent), hand_over("attempt limit", 3));
         let slow = Situation {
             failures: 3,
             last_failure: Some("timed out"),
             ..situation()
         };
-        assert_eq!(decide(&slow), hand_over("timed out"));
+        assert_eq!(decide(&slow), hand_over("timed out", 3));
         assert_eq!(
             decide(&Situation {
                 failures: 1,
                 limit: 1,
                 ..situation()
             }),
-            hand_over("attempt limit")
+            hand_over("attempt limit", 1)
         );
     }
 
@@ -338,7 +348,7 @@ mod tests {
             probed: true,
             ..spent
         };
-        assert_eq!(decide(&probed), hand_over("attempt limit"));
+        assert_eq!(decide(&probed), hand_over("attempt limit", 3));
     }
 
     #[test]
@@ -360,7 +370,7 @@ mod tests {
                     write: Some(write),
                     ..situation()
                 };
-                assert_eq!(decide(&unknown), hand_over("outcome unknown"));
+                assert_eq!(decide(&unknown), hand_over("outcome unknown", 0));
             }
         }
     }

@@ -154,12 +154,15 @@ async fn lock(connection: &mut PgConnection, number: i32) -> Result<(), sqlx::Er
         .map(|_| ())
 }
 
-/// One message, so that a process which is stopped between two holds no lock; two
-/// statements, because whoever is just charging this process holds its row: only a
-/// statement that begins when that is over sees the charge that it is to reverse.
+/// One message, so that a process which is stopped between two holds no lock; several
+/// statements, because whoever is just charging this process holds its row, and whoever
+/// just gives a job up holds its attempts: only a statement that begins when that is over
+/// sees the charge that it is to reverse, or the record that makes it final.
 async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, sqlx::Error> {
     let statements = format!(
         "select 1 from incarnations where id = '{incarnation}' for update;
+         select 1 from attempts a join incarnations i on i.id = a.incarnation
+         where i.id = '{incarnation}' and i.judged_dead_at is not null and a.counted for update of a;
          with before as (select judged_dead_at from incarnations where id = '{incarnation}'),
          beaten as (
              update incarnations i
@@ -169,12 +172,24 @@ async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, 
                  judged_dead_at = null, in_hand_at_death = null
              from before where i.id = '{incarnation}'
              returning before.judged_dead_at is not null as judged),
+         charged as (
+             select a.message_id, a.number, a.job_id, a.state,
+                 exists (select 1 from quarantine q
+                         where (q.job_id = a.job_id and q.series = a.series)
+                            or (q.job_id is null and q.message_id = a.message_id)) as final
+             from attempts a
+             where (select judged from beaten) and a.incarnation = '{incarnation}'
+               and (a.state = 'died' or (a.state = 'outcome_unknown' and a.reason <> 'outcome unknown'))),
+         kept as (
+             insert into evidence (job_id, message_id, number, what)
+             select job_id, message_id, number, 'its owner reported back: it had not died'
+             from charged where final and state = 'died' and job_id is not null),
          reversed as (
-             update attempts set counted = false,
-                 state = case state when 'died' then 'unattributed' else state end,
+             update attempts a set counted = false,
+                 state = case a.state when 'died' then 'unattributed' else a.state end,
                  reason = 'the charge was reversed: its owner reported back'
-             where (select judged from beaten) and incarnation = '{incarnation}'
-               and (state = 'died' or (state = 'outcome_unknown' and reason <> 'outcome unknown')))
+             from charged c
+             where not c.final and a.message_id = c.message_id and a.number = c.number)
          select judged from beaten"
     );
     let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(statements))

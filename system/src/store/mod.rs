@@ -14,6 +14,7 @@ pub(crate) mod outbox;
 pub(crate) mod outside;
 pub(crate) mod quarantine;
 pub(crate) mod reconciliation;
+pub(crate) mod unread;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -25,12 +26,6 @@ use crate::config;
 
 /// The first wait between two tries of a statement while the database is ill.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
-/// The longest wait between two tries.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-
-/// How long a connection may rest in the pool and be taken on trust.
-const RESTED: Duration = Duration::from_secs(1);
-
 /// The database did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}")]
@@ -64,17 +59,36 @@ pub(crate) struct Store {
     pool: PgPool,
     options: PgConnectOptions,
     timeout: Duration,
+    /// The longest wait between two tries.
+    retry: Duration,
 }
 
 impl Store {
+    /// Opens a pool as soon as the database lets it, however long that is ill: a role that
+    /// starts meanwhile waits, and goes on by itself.
+    ///
+    /// # Errors
+    /// Only what no repetition can mend.
+    pub(crate) async fn wait_for(
+        settings: &config::Database,
+        role: &str,
+        connections: u32,
+    ) -> Result<Self, StoreError> {
+        insist(settings.retry, || {
+            Self::connect(settings, role, connections)
+        })
+        .await
+    }
+
     /// Opens a pool of at most `connections`; the first is made at once.
     pub(crate) async fn connect(
         settings: &config::Database,
         role: &str,
         connections: u32,
     ) -> Result<Self, StoreError> {
-        let timeout = settings.database_timeout;
-        let options = PgConnectOptions::from_str(&settings.database_url)
+        let timeout = settings.timeout;
+        let trust = settings.trust;
+        let options = PgConnectOptions::from_str(&settings.url)
             .to("read DATABASE_URL")?
             .ssl_mode(PgSslMode::Disable)
             .application_name(&format!("document-service {role}"))
@@ -90,9 +104,9 @@ impl Store {
             .acquire_timeout(timeout)
             // A connection is tested when it comes back; what rested since then is tested again.
             .test_before_acquire(false)
-            .before_acquire(|connection, rest| {
+            .before_acquire(move |connection, rest| {
                 Box::pin(async move {
-                    if rest.idle_for >= RESTED {
+                    if rest.idle_for >= trust {
                         connection.ping().await?;
                     }
                     Ok(true)
@@ -105,6 +119,7 @@ impl Store {
             pool,
             options,
             timeout,
+            retry: settings.retry,
         })
     }
 
@@ -130,21 +145,11 @@ impl Store {
     ///
     /// # Errors
     /// Only what no repetition can mend.
-    pub(crate) async fn insist<T, F>(&self, mut work: impl FnMut() -> F) -> Result<T, StoreError>
+    pub(crate) async fn insist<T, F>(&self, work: impl FnMut() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let mut wait = FIRST_WAIT;
-        loop {
-            match work().await {
-                Err(error) if error.passes() => {
-                    tracing::warn!("{}; trying again", crate::text(error));
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(LONGEST_WAIT);
-                }
-                settled => return settled,
-            }
-        }
+        insist(self.retry, work).await
     }
 
     async fn limit<T>(
@@ -152,6 +157,23 @@ impl Store {
         work: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
         limit(self.timeout, work).await
+    }
+}
+
+async fn insist<T, F>(longest_wait: Duration, mut work: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut wait = FIRST_WAIT;
+    loop {
+        match work().await {
+            Err(error) if error.passes() => {
+                tracing::warn!("{}; trying again", crate::text(error));
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(longest_wait);
+            }
+            settled => return settled,
+        }
     }
 }
 
@@ -173,16 +195,17 @@ fn passes(error: &sqlx::Error) -> bool {
         | sqlx::Error::Protocol(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::WorkerCrashed => true,
-        sqlx::Error::Database(answer) => answer.code().is_some_and(|code| {
-            // Connection, transaction rollback, resources, operator intervention, and
-            // "read-only transaction".
-            ["08", "40", "53", "57"]
-                .iter()
-                .any(|class| code.starts_with(class))
-                || code == "25006"
-        }),
+        sqlx::Error::Database(answer) => answer.code().is_some_and(|code| code_passes(&code)),
         _ => false,
     }
+}
+
+/// Connection, the transaction's state (read-only, or ended because its owner stood still),
+/// rollback, resources, operator intervention.
+fn code_passes(code: &str) -> bool {
+    ["08", "25", "40", "53", "57"]
+        .iter()
+        .any(|class| code.starts_with(class))
 }
 
 #[cfg(test)]
@@ -196,5 +219,15 @@ mod tests {
             std::io::ErrorKind::ConnectionReset.into()
         )));
         assert!(!passes(&sqlx::Error::RowNotFound));
+    }
+
+    #[test]
+    fn what_the_database_refuses_for_now_passes_and_a_broken_promise_does_not() {
+        for code in ["08006", "25006", "25P03", "40001", "53300", "57P03"] {
+            assert!(code_passes(code), "{code}");
+        }
+        for code in ["22021", "23505", "28P01", "42P01"] {
+            assert!(!code_passes(code), "{code}");
+        }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Kept {
     Durably,
     /// It would have made things worse: the fleet is stopped, and nothing was given up.
     Stopped,
+    /// Fewer failures are left than it was to rest on: nothing was given up.
+    Reversed,
 }
 
 /// What is put into quarantine.
@@ -30,6 +32,8 @@ pub(crate) struct HandOver<'a> {
     pub(crate) content: &'a [u8],
     pub(crate) media_type: Option<&'a str>,
     pub(crate) diagnostics: &'a str,
+    /// How many failures the hand-over rests on.
+    pub(crate) failures: i64,
 }
 
 impl Store {
@@ -53,6 +57,18 @@ impl Store {
                 transaction.rollback().await?;
                 return Ok(Kept::Durably);
             };
+            // Whoever takes a charge back waits here, and then finds the record that rests on it.
+            let charged = sqlx::query(
+                "select 1 from attempts where job_id = $1 and series = $2 and counted for update",
+            )
+            .bind(job)
+            .bind(series)
+            .execute(&mut *transaction)
+            .await?;
+            if i64::try_from(charged.rows_affected()).unwrap_or(i64::MAX) < hand_over.failures {
+                transaction.rollback().await?;
+                return Ok(Kept::Reversed);
+            }
             if let Some(reason) = reason_to_stop(&mut transaction, hand_over.label, limits).await? {
                 stop(&mut transaction, reason).await?;
                 transaction.commit().await?;

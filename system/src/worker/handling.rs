@@ -9,11 +9,12 @@ use super::Worker;
 use super::visibility::Extension;
 use super::working::Work;
 use crate::message;
-use crate::quarantine::{HandedOver, Quarantine};
+use crate::quarantine::{Ground, HandedOver, Quarantine};
 use crate::queue::Delivery;
 use crate::store::StoreError;
 use crate::store::attempts::AttemptKey;
 use crate::store::decision::{Decision, Rules};
+use crate::store::unread::Unread;
 
 /// The longest back-off between two attempts.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
@@ -56,16 +57,9 @@ impl Worker {
         attempt: &AttemptKey,
         deadline: Instant,
     ) -> Result<Receipt, StoreError> {
-        let job = match message::job(&delivery.body) {
+        let job = match self.job_of(delivery, attempt).await? {
             Ok(job) => job,
-            Err(error) => {
-                let why = error.to_string();
-                let kept = self
-                    .quarantine()
-                    .set_aside(delivery, Some(attempt), "undecodable", &why)
-                    .await?;
-                return Ok(self.after(kept, attempt));
-            }
+            Err(receipt) => return Ok(receipt),
         };
         let mut probed = false;
         loop {
@@ -90,21 +84,22 @@ impl Worker {
                 Decision::Duplicate => Ok(Receipt::Delete),
                 Decision::OwnerAlive => Ok(Receipt::LeaveAlone),
                 Decision::Pause => Ok(Receipt::Release(Duration::ZERO)),
-                Decision::HandOver { label, document } => {
+                Decision::HandOver {
+                    label,
+                    document,
+                    failures,
+                } => {
+                    let ground = Ground { label, failures };
                     let kept = self
                         .quarantine()
-                        .hand_over(delivery, job, label, &document)
+                        .hand_over(delivery, job, ground, &document)
                         .await?;
                     self.ended_without_crash().await?;
                     Ok(self.after(kept, attempt))
                 }
                 Decision::UnknownJob => {
                     let why = "no job has this id";
-                    let kept = self
-                        .quarantine()
-                        .set_aside(delivery, Some(attempt), "unknown job", why)
-                        .await?;
-                    Ok(self.after(kept, attempt))
+                    self.set_aside(delivery, attempt, "unknown job", why).await
                 }
                 Decision::ProbeFirst(dependency) => {
                     if self.probes.is_well(dependency).await {
@@ -121,6 +116,68 @@ impl Worker {
                 }
             };
         }
+    }
+
+    /// The job that a message asks for, or what its receipt is worth without one. A body
+    /// that killed its reader at the limit is not read again: whose it is then stands in
+    /// the outbox, or nowhere.
+    async fn job_of(
+        &self,
+        delivery: &Delivery,
+        attempt: &AttemptKey,
+    ) -> Result<Result<Uuid, Receipt>, StoreError> {
+        let limit = self.settings.attempt_limit;
+        let earlier = u32::try_from(attempt.number - 1).unwrap_or(0);
+        if earlier >= limit {
+            let message_id = &attempt.message_id;
+            let unread = self
+                .store
+                .insist(|| self.store.unread(message_id, limit))
+                .await?;
+            match unread {
+                Unread::MayBeRead => {}
+                Unread::Of(job) => return Ok(Ok(job)),
+                Unread::OfNobody => {
+                    self.store
+                        .insist(|| self.store.step_back(attempt, "hand-over"))
+                        .await?;
+                    let why = "every attempt died before its body was read";
+                    let kept = self
+                        .quarantine()
+                        .set_aside(delivery, None, "attempt limit", why)
+                        .await?;
+                    return Ok(Err(self.after(kept, attempt)));
+                }
+            }
+        }
+        self.checkpoint
+            .reached("decoding", None, &attempt.message_id)
+            .await;
+        match message::job(&delivery.body) {
+            Ok(job) => Ok(Ok(job)),
+            Err(error) => {
+                let why = error.to_string();
+                let receipt = self
+                    .set_aside(delivery, attempt, "undecodable", &why)
+                    .await?;
+                Ok(Err(receipt))
+            }
+        }
+    }
+
+    /// Puts a message aside that names no job of ours; the attempt ends with it.
+    async fn set_aside(
+        &self,
+        delivery: &Delivery,
+        attempt: &AttemptKey,
+        label: &'static str,
+        why: &str,
+    ) -> Result<Receipt, StoreError> {
+        let kept = self
+            .quarantine()
+            .set_aside(delivery, Some(attempt), label, why)
+            .await?;
+        Ok(self.after(kept, attempt))
     }
 
     async fn decide(
@@ -157,7 +214,7 @@ impl Worker {
         match kept {
             HandedOver::Done => Receipt::Delete,
             HandedOver::Waits => Receipt::Release(self.backoff(attempt)),
-            HandedOver::Stopped => Receipt::Release(Duration::ZERO),
+            HandedOver::Stopped | HandedOver::Reversed => Receipt::Release(Duration::ZERO),
         }
     }
 

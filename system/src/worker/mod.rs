@@ -27,6 +27,7 @@ use crate::outside::Outside;
 use crate::probe::Probes;
 use crate::queue::Queue;
 use crate::session::Keeper;
+use crate::store::incarnations::Session;
 use crate::store::{Store, StoreError};
 use crate::{config, shutdown};
 
@@ -66,7 +67,7 @@ struct Worker {
 
 /// Runs until SIGTERM.
 pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
-    let requested = shutdown::requested()?;
+    let stop = shutdown::requested()?;
     let documents = DocumentStore::new(&settings.document_store_url, settings.document_timeout)
         .map_err(WorkerError::Setting)?;
     let outside = Outside::new(
@@ -85,15 +86,13 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
     .map_err(WorkerError::Setting)?;
     let checkpoint =
         Checkpoint::from_environment().map_err(|error| WorkerError::Setting(crate::text(error)))?;
-    let store = Store::connect(
-        &settings.database,
-        "worker",
-        settings.concurrency.saturating_add(1),
-    )
-    .await?;
-    let session = store
-        .open_session(settings.lease, settings.trial_length)
-        .await?;
+    let Some((store, session)) = stop
+        .run_until_cancelled(begin(&settings))
+        .await
+        .transpose()?
+    else {
+        return Ok(());
+    };
     let keeper = Keeper::start(session, settings.lease);
     let queue = Queue::new(&settings.sqs, &settings.queue_url);
     tokio::spawn(preflight(
@@ -114,7 +113,17 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
         grace_over: CancellationToken::new(),
         settings,
     });
-    receiving::run(worker, requested).await
+    receiving::run(worker, stop).await
+}
+
+/// The database and an incarnation of this process in it, as soon as it lets us.
+async fn begin(settings: &config::Worker) -> Result<(Store, Session), StoreError> {
+    let connections = settings.concurrency.saturating_add(1);
+    let store = Store::wait_for(&settings.database, "worker", connections).await?;
+    let session = store
+        .insist(|| store.open_session(settings.lease, settings.trial_length))
+        .await?;
+    Ok((store, session))
 }
 
 /// Warns of a redrive policy that gives messages up before the attempt limit does:

@@ -13,23 +13,20 @@ use crate::queue::{Delivery, QueueError};
 use crate::store::StoreError;
 use crate::store::attempts::{AttemptKey, Received};
 
-/// How long to wait after the queue refused a receive.
-const PAUSE: Duration = Duration::from_secs(1);
-
 type Tasks = JoinSet<Result<(), StoreError>>;
 type Taken = Result<Result<Vec<Delivery>, QueueError>, StoreError>;
 type Receiving = Pin<Box<dyn Future<Output = Taken> + Send>>;
 
-/// Receives until `requested` completes, then lets what is in hand finish.
+/// Receives until a stop is `requested`, then lets what is in hand finish.
 pub(super) async fn run(
     worker: Arc<Worker>,
-    requested: impl Future<Output = ()> + Send + 'static,
+    requested: CancellationToken,
 ) -> Result<(), WorkerError> {
     let stop = CancellationToken::new();
     tokio::spawn({
         let (worker, stop) = (worker.clone(), stop.clone());
         async move {
-            requested.await;
+            requested.cancelled().await;
             request_stop(&worker).await;
             stop.cancel();
         }
@@ -85,7 +82,7 @@ async fn receive(
                         tracing::warn!("{error}");
                         tokio::select! {
                             () = stop.cancelled() => {}
-                            () = tokio::time::sleep(PAUSE) => {}
+                            () = tokio::time::sleep(worker.settings.sqs.pause) => {}
                         }
                     }
                 }

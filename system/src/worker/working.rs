@@ -172,7 +172,7 @@ impl Worker {
                 .await
         );
         self.checkpoint
-            .reached("processing", work.job, &work.attempt.message_id)
+            .reached("processing", Some(work.job), &work.attempt.message_id)
             .await;
         let parsed =
             tokio::task::spawn_blocking(move || extract(&document.media_type, &document.content));
