@@ -45,6 +45,17 @@ pub struct Subject {
     pub captured: BTreeMap<String, String>,
 }
 
+impl Subject {
+    /// What a passage without a message keeps of what it might have been about.
+    fn of_nobody(subjects: Vec<Self>) -> Self {
+        let captured = subjects.into_iter().next().map(|subject| subject.captured);
+        Self {
+            captured: captured.unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+}
+
 /// The stages that this call passes before it reaches its dependency.
 pub fn passed_before(manifest: &Manifest, call: &Call, queues: QueueNames<'_>) -> Vec<Passage> {
     before(
@@ -83,6 +94,10 @@ fn before<'m>(
                     transaction(manifest, call, stage, &all, text)
                 }
                 (Request::Postgres(_), Pattern::Transaction(_)) => None,
+                // What will be received nobody knows yet: the call itself is what passes.
+                _ if stage.is_nobodys() && pattern.is_receive() => {
+                    matches_call(call, pattern, queues).then(|| vec![Subject::default()])
+                }
                 _ => matches_call(call, pattern, queues)
                     .then(|| request_subjects(manifest, call, stage)),
             };
@@ -145,15 +160,23 @@ fn after<'m>(
                 (Request::Sqs(request), Pattern::Action { .. }, Reply::Sqs(reply))
                     if matches_call(call, pattern, queues) =>
                 {
-                    Some(sqs::subjects(manifest, call, stage, request, Some(&reply.body)))
+                    let subjects = sqs::subjects(manifest, call, stage, request, Some(&reply.body));
+                    if stage.is_nobodys() && pattern.is_receive() {
+                        // One passage for each call, whatever it brought.
+                        Some(vec![Subject::of_nobody(subjects)])
+                    } else {
+                        Some(subjects)
+                    }
                 }
                 _ => matches_call(call, pattern, queues)
                     .then(|| request_subjects(manifest, call, stage)),
             };
             let subjects = subjects?;
-            let nothing_received = matches!(pattern, Pattern::Action { action, .. } if action == "ReceiveMessage")
-                && subjects.is_empty();
-            (!nothing_received).then(|| Passage { stage: name.clone(), subjects })
+            let nothing_received = pattern.is_receive() && subjects.is_empty();
+            (!nothing_received).then(|| Passage {
+                stage: name.clone(),
+                subjects,
+            })
         })
         .collect()
 }

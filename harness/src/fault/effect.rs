@@ -27,7 +27,8 @@ pub enum Effect {
     /// The dependency never gets the call; its caller gets an error with this code: a
     /// status code over HTTP, an error's name from SQS, an SQLSTATE from PostgreSQL.
     Answer(String),
-    /// The call waits so long before it reaches the dependency.
+    /// The call waits so long before it reaches the dependency; a receive, whose message
+    /// is known with the reply only, waits before the reply is delivered.
     Delay(Duration),
     /// The dependency gets the call twice; its caller gets the second reply.
     Duplicate,

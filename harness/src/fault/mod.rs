@@ -27,12 +27,18 @@ pub struct Fault {
     pub whose: Whose,
     /// How often.
     pub times: Times,
+    /// Whether it need not come to it: the scenario is proven also where its point is
+    /// never reached.
+    pub may: bool,
 }
 
 impl Fault {
     /// How many times it must have landed for a scenario to be proven, if so many
     /// messages were declared.
     pub fn expected(&self, declared: usize) -> u32 {
+        if self.may {
+            return 0;
+        }
         let messages = match &self.whose {
             Whose::Any => 1,
             Whose::Each => u32::try_from(declared).unwrap_or(u32::MAX),
@@ -48,7 +54,11 @@ impl fmt::Display for Fault {
         if self.point != Point::Submission || self.whose != Whose::Any {
             write!(f, " of {}", self.whose)?;
         }
-        write!(f, ", {}", self.times)
+        write!(f, ", {}", self.times)?;
+        if self.may {
+            write!(f, ", if it gets there")?;
+        }
+        Ok(())
     }
 }
 
@@ -65,6 +75,7 @@ mod tests {
             point: Point::stage("processing"),
             whose: Whose::These(vec!["M3".into()]),
             times: Times::Every,
+            may: false,
         };
         assert_eq!(fault.to_string(), "SIGKILL at processing of M3, every time");
         let fault = Fault {
@@ -75,10 +86,11 @@ mod tests {
             },
             whose: Whose::Each,
             times: Times::First(2),
+            may: true,
         };
         assert_eq!(
             fault.to_string(),
-            "answer 503 at outside-sent by instance 2 of each message, the first 2 times"
+            "answer 503 at outside-sent by instance 2 of each message, the first 2 times, if it gets there"
         );
     }
 
@@ -89,10 +101,14 @@ mod tests {
             point: Point::stage("accepted"),
             whose,
             times: Times::First(2),
+            may: false,
         };
         assert_eq!(fault(Whose::Any).expected(10), 2);
         assert_eq!(fault(Whose::Each).expected(10), 20);
         let these = Whose::These(vec!["M1".into(), "M2".into()]);
         assert_eq!(fault(these).expected(10), 4);
+        let mut may = fault(Whose::Each);
+        may.may = true;
+        assert_eq!(may.expected(10), 0, "it need not come to it");
     }
 }

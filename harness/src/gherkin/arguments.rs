@@ -146,7 +146,19 @@ impl Arguments {
     #[track_caller]
     pub fn times(&self, position: usize) -> Times {
         match self.at(position) {
-            Value::Times(times) => times.clone(),
+            Value::Times { times, .. } => times.clone(),
+            other => mismatch(position, "times", other),
+        }
+    }
+
+    /// Whether a `{times}` ends with `, if it gets there`.
+    ///
+    /// # Panics
+    /// When the phrase has no such parameter here.
+    #[track_caller]
+    pub fn may(&self, position: usize) -> bool {
+        match self.at(position) {
+            Value::Times { may, .. } => *may,
             other => mismatch(position, "times", other),
         }
     }

@@ -78,7 +78,12 @@ pub enum Value {
     /// `{whose}`
     Whose(Whose),
     /// `{times}`
-    Times(Times),
+    Times {
+        /// How often.
+        times: Times,
+        /// Whether it need not come to it: `once, if it gets there`.
+        may: bool,
+    },
     /// `{process}`
     Process(ProcessRef),
     /// A name of any other kind.
@@ -117,7 +122,10 @@ const ANYTHING: &str = ".+?";
 const NOTHING: &str = r"[^\s\S]";
 const MESSAGE: &str = r"M\d+";
 const MESSAGES: &str = r"M\d+(?: to M\d+)?(?:, M\d+(?: to M\d+)?)*(?: and M\d+(?: to M\d+)?)?";
-const TIMES: &str = r"(?:every time|once|the first time|the first \d+ times|on time \d+)";
+const TIMES: &str =
+    r"(?:every time|once|the first time|the first \d+ times|on time \d+)(?:, if it gets there)?";
+/// Stands after a number of times where it need not come to it.
+const MAY: &str = ", if it gets there";
 const DURATION: &str = r"\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|seconds?|m|minutes?|h|hours?)";
 
 impl Parameter {
@@ -236,9 +244,17 @@ impl Parameter {
             .ok_or(NotAValue::Form(
                 "`M3`, `M1 to M5`, `any message` or `each message`",
             )),
-            Self::Times => read_times(text).map(Value::Times).ok_or(NotAValue::Form(
-                "`every time`, `once`, `the first 2 times` or `on time 2`",
-            )),
+            Self::Times => {
+                let (times, may) = match text.strip_suffix(MAY) {
+                    Some(times) => (times, true),
+                    None => (text, false),
+                };
+                read_times(times)
+                    .map(|times| Value::Times { times, may })
+                    .ok_or(NotAValue::Form(
+                        "`every time`, `once`, `the first 2 times` or `on time 2`, each also with `, if it gets there`",
+                    ))
+            }
             Self::Name { kind, known } if kind == "process" => read_process(text, known)
                 .map(Value::Process)
                 .ok_or_else(|| unknown(text, known.iter().cloned())),

@@ -142,6 +142,11 @@ pub(super) fn read_request_pattern(
 }
 
 impl Pattern {
+    /// Whether its calls take messages from a queue.
+    pub fn is_receive(&self) -> bool {
+        matches!(self, Self::Action { action, .. } if action == "ReceiveMessage")
+    }
+
     /// The calls in words: ``a transaction with `insert into jobs` ``.
     pub fn describe(&self) -> String {
         match self {

@@ -60,6 +60,25 @@ fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<St
     })
 }
 
+impl Stage {
+    /// Whether it is passed with no message: one of the whole fleet, or before a receive,
+    /// when nobody knows what will be received.
+    pub fn is_nobodys(&self) -> bool {
+        self.fleet || self.is_at_receive(Side::Before)
+    }
+
+    /// Whether its calls take messages from a queue.
+    pub fn is_bound_to_receive(&self) -> bool {
+        matches!(&self.binding, Binding::Boundary { pattern, .. } if pattern.is_receive())
+    }
+
+    /// Whether it stands on this side of a receive.
+    pub fn is_at_receive(&self, wanted: Side) -> bool {
+        matches!(&self.binding, Binding::Boundary { side, pattern, .. }
+            if *side == wanted && pattern.is_receive())
+    }
+}
+
 /// One process, or a list of them.
 fn read_roles<'n>(cx: &mut Context<'n>, node: &'n Node, what: &str) -> Option<Vec<RoleName>> {
     let nodes = match &node.value {

@@ -1,6 +1,8 @@
 //! Injecting outages: what is on at this moment, and what it makes of each call. What an
 //! [`Injection`] injected is healed when it is dropped.
 
+mod clock;
+mod refusal;
 mod state;
 
 use std::collections::BTreeSet;
@@ -8,7 +10,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use self::state::{Entry, Phase, State};
@@ -105,6 +106,7 @@ impl Outages {
         let key = (incarnation.clone(), dependency.clone());
         self.state().lines.insert(key, (address, line));
         self.settle_lines().await;
+        self.look_refused_anew().await;
     }
 
     /// An incarnation is gone.
@@ -117,27 +119,22 @@ impl Outages {
         self.0.history.append(Event::Armed {
             fault: id,
             text: outage.to_string(),
-            expected: 1,
+            expected: u32::from(!outage.may),
         });
-        let from = outage.from.clone();
+        let at_once = outage.from.is_none();
         self.state().entries.push(Entry {
             id,
             outage,
             phase: Phase::Waiting,
             passed: 0,
+            clock: None,
             treated: 0,
             landed: false,
         });
-        match from {
-            None => self.begin(id).await,
-            Some(Moment::Time(time)) => {
-                let outages = self.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(time).await;
-                    outages.begin(id).await;
-                });
-            }
-            Some(_) => {}
+        if at_once {
+            self.begin(id).await;
+        } else if self.state().running {
+            self.start_clock(id);
         }
         Injection {
             outages: self.clone(),
@@ -186,28 +183,8 @@ impl Outages {
             }
             _ => {}
         }
-        for moment in &outage.until {
-            if let Moment::Time(time) = moment {
-                let (outages, time) = (self.clone(), *time);
-                tokio::spawn(async move {
-                    tokio::time::sleep(time).await;
-                    outages.end(id).await;
-                });
-            }
-        }
-    }
-
-    /// Tries itself whether connections are refused.
-    async fn look_refused(&self, id: FaultId, outage: &Outage) {
-        let lines = self.state().lines_of(outage);
-        for (address, _) in lines {
-            match TcpStream::connect(address).await {
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                    self.saw(id, Ok(format!("{address} refuses connections")));
-                }
-                Err(error) => self.saw(id, Err(format!("connecting to {address}: {error}"))),
-                Ok(_) => self.saw(id, Err(format!("{address} took a connection"))),
-            }
+        if self.state().running {
+            self.start_clock(id);
         }
     }
 
@@ -467,6 +444,7 @@ impl Outages {
             fault: Some(id),
         });
         self.saw(id, Ok(format!("{} was {what}", call.id)));
+        self.start_clock(id);
         let over =
             {
                 let mut state = self.state();

@@ -33,6 +33,8 @@ pub struct Outage {
     pub from: Option<Moment>,
     /// When it ends, whichever comes first; none for when a step says so.
     pub until: Vec<Moment>,
+    /// Whether it need not come to it: the scenario is proven also where it never strikes.
+    pub may: bool,
 }
 
 /// Which calls an outage concerns: all that match every member.
@@ -101,6 +103,9 @@ impl fmt::Display for Outage {
         for until in &self.until {
             write!(f, ", until {until}")?;
         }
+        if self.may {
+            write!(f, ", if it gets there")?;
+        }
         Ok(())
     }
 }
@@ -125,6 +130,7 @@ mod tests {
                 value: 20,
             }),
             until: vec![Moment::Calls(5)],
+            may: false,
         };
         assert_eq!(
             outage.to_string(),

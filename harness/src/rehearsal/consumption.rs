@@ -82,6 +82,11 @@ impl Rehearsal {
         consumption.in_hand.render(&lookup).ok()?.parse().ok()
     }
 
+    fn is_poll(&self, stage: &StageName) -> bool {
+        let stage = self.manifest.stages.get(stage);
+        stage.is_some_and(|stage| stage.is_nobodys() && stage.is_bound_to_receive())
+    }
+
     /// Waits until the processes of a role have made so many further calls; tells what else
     /// happened meanwhile: passages of stages, and effects at queues.
     pub async fn over_calls(&self, role: &RoleName, calls: usize) -> Vec<String> {
@@ -109,6 +114,12 @@ impl Rehearsal {
                 .iter()
                 .filter(|entry| entry.seq > start)
                 .filter_map(|entry| match &entry.event {
+                    // A poll of the fleet is no more than a call.
+                    Event::Stage {
+                        stage,
+                        message: None,
+                        ..
+                    } if self.is_poll(stage) => None,
                     Event::Stage { stage, message, .. } => Some(match message {
                         Some(message) => format!("{message} passed {stage}"),
                         None => format!("{stage} was passed"),

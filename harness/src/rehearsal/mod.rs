@@ -210,7 +210,8 @@ impl Rehearsal {
                 (1..=plan.instances(role, process)).map(|instance| (role.clone(), instance))
             })
             .collect();
-        if let Err(error) = rehearsal.processes.start_all(instances).await {
+        let starting = rehearsal.processes.start_all(instances);
+        if let Err(error) = rehearsal.until_ready(starting).await {
             rehearsal.end().await;
             return Err(error.into());
         }

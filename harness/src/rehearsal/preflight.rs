@@ -128,6 +128,7 @@ mod tests {
             point: Point::stage(stage),
             whose: Whose::These(vec!["M1".into()]),
             times,
+            may: false,
         };
         plan.arm(fault).unwrap();
         plan

@@ -18,6 +18,8 @@ pub(super) struct State {
     pub(super) servers: BTreeMap<DependencyName, Arc<dyn RealServer>>,
     /// Declared messages, in their order.
     pub(super) declared: Vec<MessageName>,
+    /// Whether the system is ready: the clocks of outages run.
+    pub(super) running: bool,
     /// Calls that were made on each connection.
     pub(super) calls: BTreeMap<ConnectionId, u64>,
     /// Calls whose reply an outage treats.
@@ -30,6 +32,8 @@ pub(super) struct Entry {
     pub(super) phase: Phase,
     /// How often its next moment was passed.
     pub(super) passed: u32,
+    /// The phase whose time is being counted.
+    pub(super) clock: Option<Phase>,
     /// How many calls it treated.
     pub(super) treated: u32,
     pub(super) landed: bool,

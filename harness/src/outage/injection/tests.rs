@@ -5,6 +5,12 @@ use crate::outage::Part;
 use crate::tap::{HttpRequest, Reply, Request};
 
 fn outages() -> (tempfile::TempDir, Outages) {
+    let (directory, outages) = outages_before_the_start();
+    outages.start_clocks();
+    (directory, outages)
+}
+
+fn outages_before_the_start() -> (tempfile::TempDir, Outages) {
     let directory = tempfile::tempdir().unwrap();
     let history = History::begin(directory.path(), Vec::new()).unwrap();
     let outages = Outages::new(Arc::new(MANIFEST.clone()), Arc::new(history));
@@ -21,6 +27,7 @@ fn outage(way: Way, part: Part, from: Option<Moment>, until: Option<Moment>) -> 
         part,
         from,
         until: until.into_iter().collect(),
+        may: false,
     }
 }
 
@@ -149,4 +156,71 @@ async fn a_reply_that_comes_after_the_write_is_dropped() {
         Some(Aftermath::Discard(Discard::Close))
     ));
     assert!(outages.after(&call).is_none());
+}
+
+#[tokio::test]
+async fn time_counts_once_the_system_is_ready() {
+    let (_directory, outages) = outages_before_the_start();
+    let second = Some(Moment::Time(std::time::Duration::from_millis(30)));
+    let on = outages
+        .arm(
+            FaultId(1),
+            outage(Way::Hangs, Part::default(), None, second.clone()),
+        )
+        .await;
+    let waiting = outages
+        .arm(FaultId(2), outage(ill(), Part::default(), second, None))
+        .await;
+    tokio::time::sleep(std::time::Duration::from_millis(90)).await;
+    assert_eq!(
+        outages.in_force().len(),
+        1,
+        "the start takes as long as it takes"
+    );
+    outages.start_clocks();
+    // The one ends, the other begins.
+    in_force(&outages, &["carrier answers 503, from 30ms"]).await;
+    drop((on, waiting));
+}
+
+#[tokio::test]
+async fn an_outage_that_strikes_before_the_system_is_ready_counts_from_there() {
+    let (_directory, outages) = outages_before_the_start();
+    let second = Some(Moment::Time(std::time::Duration::from_millis(30)));
+    let on = outages
+        .arm(FaultId(1), outage(ill(), Part::default(), None, second))
+        .await;
+    assert!(answers(&outages, &call(1, 1), "M1"));
+    // A start that waits for it can go on.
+    in_force(&outages, &[]).await;
+    drop(on);
+}
+
+#[tokio::test]
+async fn an_outage_that_may_need_not_land() {
+    let (_directory, outages) = outages_before_the_start();
+    let may = Outage {
+        may: true,
+        ..outage(ill(), Part::default(), None, None)
+    };
+    let on = outages.arm(FaultId(1), may).await;
+    let expected = outages
+        .0
+        .history
+        .entries()
+        .into_iter()
+        .find_map(|entry| match entry.event {
+            Event::Armed { expected, .. } => Some(expected),
+            _ => None,
+        });
+    assert_eq!(expected, Some(0));
+    drop(on);
+}
+
+/// Resolves once exactly these outages are on.
+async fn in_force(outages: &Outages, wanted: &[&str]) {
+    let mut changed = outages.0.changed.subscribe();
+    while outages.in_force() != wanted {
+        changed.changed().await.expect("the outages are alive");
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 
 use super::state::Armed;
-use super::{Board, Life};
+use super::{Board, Delivery, Life, decision};
 use crate::fault::{Effect, Fault, Point, Whose};
 use crate::history::Event;
 use crate::ids::{FaultId, MessageName, StageName};
@@ -50,11 +50,13 @@ impl Board {
         let Point::Stage { stage, .. } = &fault.point else {
             return fault.effect.side();
         };
-        let announced = matches!(
-            self.0.manifest.stages[stage].binding,
-            Binding::Checkpoint(_)
-        );
+        let stage = &self.0.manifest.stages[stage];
+        let announced = matches!(stage.binding, Binding::Checkpoint(_));
         match fault.effect {
+            // What was received is known with the reply: it waits there.
+            Effect::Delay(_) | Effect::Reappear if stage.is_at_receive(Side::After) => {
+                Some(Side::After)
+            }
             Effect::Reappear => (!announced).then_some(Side::Before),
             _ => fault.effect.side(),
         }
@@ -90,6 +92,7 @@ impl Board {
         {
             let mut now = self.state();
             let in_hand = now.in_hand(&call.author);
+            let in_flight = decision::in_flight(&now, call, message);
             let invocation = invocation(call);
             for armed in &mut now.faults {
                 if armed.disarmed || armed.side != side || !place.is(&armed.fault.point, call) {
@@ -112,6 +115,7 @@ impl Board {
                         fault: armed.id,
                         effect: armed.fault.effect.clone(),
                         message: message.cloned(),
+                        in_flight: in_flight.clone(),
                     });
                 }
             }
@@ -129,22 +133,16 @@ impl Board {
         triggered
     }
 
-    /// Sends a signal on behalf of faults, and holds the call as the signal demands.
-    /// True: the call or its reply must be dropped.
-    pub(super) async fn send_signal(
-        &self,
-        call: &Call,
-        faults: Vec<FaultId>,
-        signal: Signal,
-    ) -> bool {
+    /// Sends a signal on behalf of faults and returns once it was seen to arrive.
+    pub(super) async fn send_signal(&self, call: &Call, faults: Vec<FaultId>, signal: Signal) {
         let Some(incarnation) = call.author.incarnation().cloned() else {
             for fault in faults {
                 self.miss(fault, "it was no process that made the call".to_owned());
             }
-            return false;
+            return;
         };
         let actor = Arc::clone(self.0.actor.get().expect("set before any process"));
-        let sending = actor.signal(incarnation.clone(), signal, faults.first().copied());
+        let sending = actor.signal(incarnation, signal, faults.first().copied());
         let board = self.clone();
         // A task of its own: the dying client's end of connection makes the tap drop the
         // held future, and the kill must go on.
@@ -158,14 +156,18 @@ impl Board {
             }
         });
         let _ = sent.await;
-        if signal == Signal::SIGSTOP {
-            self.until(|| {
-                let life = self.state().living.get(&incarnation).copied();
-                (life != Some(Life::Stopped)).then_some(())
-            })
-            .await;
-        }
-        signal == Signal::SIGKILL
+    }
+
+    /// Resolves once a stopped author goes on, or is gone.
+    pub(super) async fn while_stopped(&self, call: &Call) {
+        let Some(incarnation) = call.author.incarnation() else {
+            return;
+        };
+        self.until(|| {
+            let life = self.state().living.get(incarnation).copied();
+            (life != Some(Life::Stopped)).then_some(())
+        })
+        .await;
     }
 
     pub(super) fn miss(&self, fault: FaultId, reason: String) {
@@ -185,25 +187,22 @@ impl Board {
         let broken = matches!(reply, Reply::Broken { .. });
         let done = {
             let mut state = self.state();
-            let Some((fault, answered)) = state.doubled.get_mut(&call.id) else {
+            let Some((_, answered)) = state.doubled.get_mut(&call.id) else {
                 return;
             };
             *answered += 1;
-            let (fault, both) = (*fault, *answered == 2);
-            if broken || both {
-                state.doubled.remove(&call.id);
+            if !broken && *answered < 2 {
+                return;
             }
-            (broken || both).then_some(fault)
+            state.doubled.remove(&call.id)
         };
-        match done {
-            Some(fault) if broken => {
-                self.miss(
-                    fault,
-                    format!("one of the two copies of {} got no answer", call.id),
-                );
+        for fault in done.into_iter().flat_map(|(faults, _)| faults) {
+            if broken {
+                let reason = format!("one of the two copies of {} got no answer", call.id);
+                self.miss(fault, reason);
+            } else {
+                self.land(fault, format!("was passed on twice ({})", call.id));
             }
-            Some(fault) => self.land(fault, format!("was passed on twice ({})", call.id)),
-            None => {}
         }
     }
 
@@ -218,6 +217,8 @@ pub(super) struct Triggered {
     pub(super) fault: FaultId,
     pub(super) effect: Effect,
     pub(super) message: Option<MessageName>,
+    /// The deliveries of the message that somebody had in hand at this moment.
+    pub(super) in_flight: Vec<Delivery>,
 }
 
 /// Where something was passed.

@@ -1,10 +1,7 @@
 //! Interference with single calls: requests and replies that are lost, delayed, doubled,
 //! or answered by the harness instead of the dependency.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::super::client::is_submission;
@@ -12,9 +9,8 @@ use super::super::deliveries::Delivery;
 use super::super::facts::{self, Fact};
 use super::Board;
 use super::faults::{Place, Triggered};
-use crate::fault::{Effect, Point, Until};
-use crate::history::Event;
-use crate::ids::{Author, CallId, FaultId, MessageName, RoleName, StageName};
+use crate::fault::Point;
+use crate::ids::{Author, FaultId, MessageName, RoleName, StageName};
 use crate::stage::{self, Passage};
 use crate::tap::{
     Call, HttpReply, PgError, PgReply, Reply, Request, Side, SqsReply, TransactionStatus,
@@ -92,7 +88,7 @@ impl Board {
                 Interfered::Stage(passage) => {
                     let place = Place::Stage(&passage.stage);
                     for subject in &passage.subjects {
-                        for message in self.passing(call, subject).await {
+                        for message in self.passing(call, &passage.stage, subject).await {
                             let message = message.as_ref();
                             triggered.extend(self.trigger(call, place, Some(side), message));
                         }
@@ -124,104 +120,6 @@ impl Board {
         }
     }
 
-    /// Carries the effects of triggered faults out; says what becomes of the call.
-    pub(super) async fn carry_out(&self, call: &Call, triggered: Vec<Triggered>) -> Held {
-        let mut held = Held::Free;
-        // A call with several messages may be waited for by several faults: a process is
-        // signalled once for all of them, and dies once.
-        let mut signals: BTreeMap<Signal, Vec<FaultId>> = BTreeMap::new();
-        for one in &triggered {
-            if let Effect::Signal(signal) = one.effect {
-                signals.entry(signal).or_default().push(one.fault);
-            }
-        }
-        for one in triggered {
-            let Triggered {
-                fault,
-                effect,
-                message,
-            } = one;
-            let landed = |what: &str| self.land(fault, format!("{what} ({})", call.id));
-            match effect {
-                Effect::Signal(signal) => {
-                    if let Some(faults) = signals.remove(&signal)
-                        && self.send_signal(call, faults, signal).await
-                    {
-                        held = Held::Drop(fault);
-                    }
-                }
-                Effect::Hold(until) => {
-                    // Its author may die while it is held, which ends this here.
-                    landed("is held");
-                    self.wait_at_stage(call, fault, until.as_ref()).await;
-                }
-                Effect::Reappear => self.reappear(fault, message.as_ref()).await,
-                Effect::Delay(delay) => {
-                    // Its caller may go away meanwhile, and would take this future along.
-                    landed(&format!("is held back for {delay:?}"));
-                    tokio::time::sleep(delay).await;
-                }
-                Effect::LoseRequest => {
-                    landed("was dropped before the dependency");
-                    held = Held::Drop(fault);
-                }
-                Effect::LoseReply => {
-                    landed("took effect and its reply was dropped");
-                    held = Held::Drop(fault);
-                }
-                Effect::Answer(code) => match error_reply(call, &code) {
-                    Ok(reply) => {
-                        landed(&format!("was answered {code} in the dependency's place"));
-                        held = Held::Reply(fault, reply);
-                    }
-                    Err(reason) => self.miss(fault, reason),
-                },
-                Effect::Duplicate => {
-                    if matches!(call.request, Request::Postgres(_)) {
-                        let reason = "a database connection repeats no call".to_owned();
-                        self.miss(fault, reason);
-                    } else {
-                        // It lands when both copies were answered.
-                        self.state().doubled.insert(call.id, (fault, 0));
-                        held = Held::Twice(fault);
-                    }
-                }
-                Effect::RefuseEntry(code) => {
-                    match self.refuse_entry(call, fault, &code, message.as_ref()) {
-                        Ok(decided) => {
-                            landed(&format!("its entry was refused with {code}"));
-                            held = decided;
-                        }
-                        Err(reason) => self.miss(fault, reason),
-                    }
-                }
-            }
-        }
-        held
-    }
-
-    /// Resolves once the process may go on.
-    async fn wait_at_stage(&self, call: &Call, fault: FaultId, until: Option<&Until>) {
-        let start = self.0.history.last();
-        let hold = Hold::begin(self, call);
-        self.until(|| {
-            let came_true = until
-                .is_some_and(|until| self.passed_since(if until.ever { 0 } else { start }, until));
-            (came_true || hold.is_over(fault) || self.is_ending(&call.author)).then_some(())
-        })
-        .await;
-    }
-
-    fn passed_since(&self, start: u64, until: &Until) -> bool {
-        self.0.history.read(|entries| {
-            let later = entries.iter().rev().take_while(|entry| entry.seq > start);
-            later.into_iter().any(|entry| {
-                matches!(&entry.event, Event::Stage { stage, message: Some(message), .. }
-                    if *stage == until.stage && *message == until.message)
-            })
-        })
-    }
-
     /// Resolves once some process of a role is held at a stage.
     pub(in crate::rehearsal) async fn somebody_held(&self, role: &RoleName) {
         self.until(|| {
@@ -236,23 +134,6 @@ impl Board {
     pub(in crate::rehearsal) fn let_go(&self, role: &RoleName) {
         self.state().holds.retain(|_, author| !is_of(author, role));
         self.0.history.nudge();
-    }
-
-    /// Ends the visibility of what somebody still has in hand.
-    async fn reappear(&self, fault: FaultId, message: Option<&MessageName>) {
-        let Some(message) = message else {
-            return self.miss(fault, "it cannot be told whose stage it was".to_owned());
-        };
-        let deliveries = self.in_flight(message);
-        if deliveries.is_empty() {
-            return self.miss(fault, format!("nobody had {message} in hand"));
-        }
-        let count = deliveries.len();
-        self.expire_now(deliveries).await;
-        self.land(
-            fault,
-            format!("{count} deliveries of {message} became visible"),
-        );
     }
 
     /// The deliveries of a message that its receivers have not settled.
@@ -298,7 +179,7 @@ impl Board {
         forgotten
     }
 
-    fn refuse_entry(
+    pub(super) fn refuse_entry(
         &self,
         call: &Call,
         fault: FaultId,
@@ -375,7 +256,7 @@ fn is_the_queues_fault(code: &str) -> bool {
 }
 
 /// An error as the dependency itself would report it.
-fn error_reply(call: &Call, code: &str) -> Result<Reply, String> {
+pub(super) fn error_reply(call: &Call, code: &str) -> Result<Reply, String> {
     Ok(match &call.request {
         Request::Http(_) => Reply::Http(HttpReply {
             status: code
@@ -405,35 +286,4 @@ fn is_of(author: &Author, role: &RoleName) -> bool {
     author
         .incarnation()
         .is_some_and(|incarnation| incarnation.role == *role)
-}
-
-/// A process that a fault holds at a stage, for as long as this lives.
-struct Hold<'b> {
-    board: &'b Board,
-    call: CallId,
-}
-
-impl<'b> Hold<'b> {
-    fn begin(board: &'b Board, call: &Call) -> Self {
-        board.state().holds.insert(call.id, call.author.clone());
-        board.0.history.nudge();
-        Self {
-            board,
-            call: call.id,
-        }
-    }
-
-    /// Whether it was let go, or its fault taken back.
-    fn is_over(&self, fault: FaultId) -> bool {
-        let state = self.board.state();
-        let mut faults = state.faults.iter();
-        !state.holds.contains_key(&self.call)
-            || faults.any(|armed| armed.id == fault && armed.disarmed)
-    }
-}
-
-impl Drop for Hold<'_> {
-    fn drop(&mut self) {
-        self.board.state().holds.remove(&self.call);
-    }
 }

@@ -9,6 +9,7 @@
 //! ```
 
 mod boundary;
+mod decision;
 mod faults;
 mod interference;
 mod learning;

@@ -7,6 +7,7 @@ use super::faults::{Place, Triggered};
 use crate::checkpoint::Announcement;
 use crate::history::Event;
 use crate::ids::{Incarnation, MessageName, StageName};
+use crate::manifest::Stage;
 use crate::stage::{self, JOB, Passage, Subject};
 use crate::tap::{Call, HttpRequest};
 
@@ -102,18 +103,7 @@ impl Board {
         let mut noted = Vec::new();
         for passage in passages {
             for subject in &passage.subjects {
-                let fleet = self
-                    .0
-                    .manifest
-                    .stages
-                    .get(&passage.stage)
-                    .is_some_and(|stage| stage.fleet);
-                let passing = if fleet {
-                    vec![None]
-                } else {
-                    self.passing(call, subject).await
-                };
-                for message in passing {
+                for message in self.passing(call, &passage.stage, subject).await {
                     if let (Some(job), Some(message)) = (subject.captured.get(JOB), &message) {
                         self.learn_alias(job, message);
                     }
@@ -156,7 +146,16 @@ impl Board {
     }
 
     /// Whose passage it is: one for each message, or one of nobody.
-    pub(super) async fn passing(&self, call: &Call, subject: &Subject) -> Vec<Option<MessageName>> {
+    pub(super) async fn passing(
+        &self,
+        call: &Call,
+        stage: &StageName,
+        subject: &Subject,
+    ) -> Vec<Option<MessageName>> {
+        let stage = self.0.manifest.stages.get(stage);
+        if stage.is_some_and(Stage::is_nobodys) {
+            return vec![None];
+        }
         let messages = self.attribute(call, subject).await;
         if messages.is_empty() {
             vec![None]

@@ -16,9 +16,9 @@ pub(super) struct State {
     pub(super) tap_ports: BTreeMap<DependencyName, BTreeSet<u16>>,
     pub(super) fault_ids: u64,
     pub(super) calls: u64,
-    /// Calls that are passed on twice: by order of which fault, and how many copies were
+    /// Calls that are passed on twice: by order of which faults, and how many copies were
     /// answered.
-    pub(super) doubled: BTreeMap<CallId, (FaultId, u32)>,
+    pub(super) doubled: BTreeMap<CallId, (Vec<FaultId>, u32)>,
     /// Who stopped consumption, and why.
     pub(super) stop: Option<String>,
     /// What was doubted already.

@@ -80,6 +80,7 @@ fn fault(
                 point: Point::Submission,
                 whose: arguments.whose(own),
                 times: arguments.times(1 + own),
+                may: arguments.may(1 + own),
             })
         })
     })

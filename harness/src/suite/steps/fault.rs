@@ -13,6 +13,7 @@ use crate::gherkin::{Arguments, Step, StepError, StepKind};
 use crate::ids::{DependencyName, RoleName, StageName};
 use crate::manifest::{Binding, DependencyProtocol, Manifest, nearest};
 use crate::suite::Scene;
+use crate::tap::Side;
 
 const GROUP: &str = "faults";
 
@@ -137,6 +138,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                         point: Point::AnyStage { role },
                         whose: Whose::Any,
                         times: Times::Among(numbers),
+                        may: false,
                     })
                 })
             }),
@@ -187,7 +189,17 @@ fn phrase(
         let effect = make(arguments)?;
         let point = point(manifest, arguments, 1 + own)?;
         let (whose, times) = (arguments.whose(2 + own), arguments.times(3 + own));
-        suitable(manifest, effect, point, whose, times)
+        let may = arguments.may(3 + own);
+        suitable(
+            manifest,
+            Fault {
+                effect,
+                point,
+                whose,
+                times,
+                may,
+            },
+        )
     };
     Step::given(format!("the {{process}} {effect} {WHERE}"))
         .also(StepKind::When)
@@ -211,13 +223,34 @@ fn held(manifest: &Manifest, arguments: &Arguments) -> Result<Fault, StepError> 
     }));
     let point = point(manifest, arguments, 1)?;
     let whose = Whose::These(vec![arguments.message(2)]);
-    suitable(manifest, effect, point, whose, Times::First(1))
+    let times = Times::First(1);
+    let may = false;
+    suitable(
+        manifest,
+        Fault {
+            effect,
+            point,
+            whose,
+            times,
+            may,
+        },
+    )
 }
 
 fn reappears(manifest: &Manifest, arguments: &Arguments) -> Result<Fault, StepError> {
     let point = Point::stage(arguments.stage(1));
-    let (whose, times) = (arguments.whose(0), arguments.times(2));
-    suitable(manifest, Effect::Reappear, point, whose, times)
+    let (whose, times, may) = (arguments.whose(0), arguments.times(2), arguments.may(2));
+    let effect = Effect::Reappear;
+    suitable(
+        manifest,
+        Fault {
+            effect,
+            point,
+            whose,
+            times,
+            may,
+        },
+    )
 }
 
 /// The stage at this position, passed by the process that the phrase begins with.
@@ -263,17 +296,12 @@ fn check_passes(manifest: &Manifest, role: &RoleName) -> Result<(), StepError> {
 }
 
 /// A fault that suits the call that its stage is bound to.
-fn suitable(
-    manifest: &Manifest,
-    effect: Effect,
-    point: Point,
-    whose: Whose,
-    times: Times,
-) -> Result<Fault, StepError> {
-    if let Point::Stage { stage, .. } = &point {
-        check_effect(manifest, stage, &effect)?;
+fn suitable(manifest: &Manifest, fault: Fault) -> Result<Fault, StepError> {
+    if let Point::Stage { stage, .. } = &fault.point {
+        check_effect(manifest, stage, &fault.effect)?;
+        check_reach(manifest, stage, &fault)?;
     }
-    if let Effect::Delay(delay) = effect {
+    if let Effect::Delay(delay) = fault.effect {
         let step = manifest.limits.step;
         if delay >= step {
             return Err(StepError::invalid(format!(
@@ -282,12 +310,35 @@ fn suitable(
             .with_help("for a call that never arrives: `loses its request`, or an outage"));
         }
     }
-    Ok(Fault {
-        effect,
-        point,
-        whose,
-        times,
-    })
+    Ok(fault)
+}
+
+/// A fault that could never land where it is declared is refused.
+fn check_reach(manifest: &Manifest, name: &StageName, fault: &Fault) -> Result<(), StepError> {
+    let stage = &manifest.stages[name];
+    if stage.is_nobodys() && fault.whose != Whose::Any {
+        return Err(of_nobody(name));
+    }
+    let too_early = matches!(
+        fault.effect,
+        Effect::LoseRequest | Effect::Answer(_) | Effect::Duplicate | Effect::RefuseEntry(_)
+    );
+    if too_early && stage.is_at_receive(Side::After) {
+        return Err(StepError::invalid(format!(
+            "a {} can never be at `{name}`: what is received is known with the reply only",
+            fault.effect
+        ))
+        .with_help(
+            "write `loses the reply`, or for every receive an outage of the queue with | only | ReceiveMessage |",
+        ));
+    }
+    Ok(())
+}
+
+/// A stage that is passed with no message is none of a message.
+pub(super) fn of_nobody(stage: &StageName) -> StepError {
+    StepError::invalid(format!("`{stage}` is passed with no message"))
+        .with_help("write `of any message`, or name a stage that a message passes")
 }
 
 /// What can be done to a call depends on what it is.

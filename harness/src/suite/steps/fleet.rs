@@ -243,6 +243,7 @@ fn wait(
         point: Point::stage(stage.clone()),
         whose: Whose::These(vec![message.clone()]),
         times: Times::First(1),
+        may: false,
     })
 }
 

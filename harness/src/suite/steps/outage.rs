@@ -1,7 +1,7 @@
 //! Outages: a dependency, or a part of it, is ill from one moment to another.
 //!
 //! What a phrase leaves open stands in a table below it, one row for each: `only`, `of`,
-//! `for`, `one message in`, `from`, `until`.
+//! `for`, `one message in`, `from`, `until`, `if`.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             Step::given(format!("the {{dependency}} {phrase}"))
                 .also(StepKind::When)
                 .doc(format!(
-                    "{doc} A table may say `only`, `of`, `for`, `one message in`, `from`, `until`."
+                    "{doc} A table may say `only`, `of`, `for`, `one message in`, `from`, `until`, and `| if | it gets there |` where it need not come to it."
                 ))
                 .example(format!("When the {} {example}", whose(phrase)))
                 .group(GROUP)
@@ -186,6 +186,7 @@ fn outage(
         part: Part::default(),
         from: None,
         until: Vec::new(),
+        may: false,
     };
     let Some(table) = table else {
         return Ok(outage);
@@ -226,6 +227,13 @@ fn read_row(
         }
         "from" => outage.from = Some(moment(manifest, value, names)?),
         "until" => outage.until.push(moment(manifest, value, names)?),
+        "if" if value == "it gets there" => outage.may = true,
+        "if" => {
+            return Err(
+                StepError::invalid(format!("an outage has no condition `{value}`"))
+                    .with_help("write | if | it gets there | where it need not come to it"),
+            );
+        }
         _ => {
             return Err(StepError::invalid(format!("an outage has no `{key}`")).with_help(ROWS));
         }
@@ -233,7 +241,7 @@ fn read_row(
     Ok(())
 }
 
-const ROWS: &str = "its rows are `only`, `of`, `for`, `one message in`, `from` and `until`";
+const ROWS: &str = "its rows are `only`, `of`, `for`, `one message in`, `from`, `until` and `if`";
 
 fn check_way(manifest: &Manifest, dependency: &DependencyName, way: &Way) -> Result<(), StepError> {
     let protocol = &manifest.dependencies[dependency].protocol;
@@ -273,8 +281,20 @@ pub(super) fn names(manifest: &Manifest) -> Names {
 fn moment(manifest: &Manifest, text: &str, names: &Names) -> Result<Moment, StepError> {
     let moment =
         Moment::parse(text, names).map_err(|fault| StepError::invalid(fault.to_string()))?;
-    if let Moment::Total { total, label, .. } = &moment {
-        check_total(manifest, total, label.as_deref())?;
+    match &moment {
+        Moment::Total { total, label, .. } => check_total(manifest, total, label.as_deref())?,
+        Moment::Passed {
+            stage,
+            message: Some(_),
+            ..
+        } if manifest.stages[stage].is_nobodys() => {
+            return Err(
+                StepError::invalid(format!("`{stage}` is passed with no message")).with_help(
+                    format!("write `{stage}` alone, or name a stage that a message passes"),
+                ),
+            );
+        }
+        _ => {}
     }
     Ok(moment)
 }

@@ -12,6 +12,7 @@ fn once(effect: Effect, stage: &str, message: &str) -> Fault {
         point: Point::stage(stage),
         whose: Whose::These(vec![message.into()]),
         times: Times::First(1),
+        may: false,
     }
 }
 

@@ -3,6 +3,7 @@
 mod announcing;
 mod attribution;
 mod death;
+mod decision;
 mod hands;
 mod interference;
 mod quiet;
@@ -101,6 +102,7 @@ fn fault(signal: Signal, stage: &str, message: Option<&str>, times: Times) -> Fa
         point: Point::stage(stage),
         whose: message.map_or(Whose::Any, |message| Whose::These(vec![message.into()])),
         times,
+        may: false,
     }
 }
 
