@@ -43,5 +43,5 @@ pub use registry::{Leftover, Registry, RegistryError};
 pub use run::{RunError, RunGuard, RunOptions};
 pub use spawn::Account;
 pub(crate) use sweep::end_server;
-pub use sweep::{SweepReport, SweptRun, sweep, sweep_forgotten};
+pub use sweep::{SweepReport, SweptRun, sweep, unrecorded};
 pub use watchdog::{Reexecute, guard};

@@ -175,22 +175,16 @@ fn remove_containers(leftovers: &[Leftover], directory: &Path, swept: &mut Swept
     }
 }
 
-/// Removes containers of runs below `state_root` that have no record any more: somebody
-/// removed it, or the machine forgot it. Does nothing where there is no engine. Blocks.
-pub fn sweep_forgotten(state_root: &Path, ambient: &Variables) -> Option<SweptRun> {
+/// What bears the label of a run below `state_root` that has no record any more: somebody
+/// removed it, or the machine forgot it. Nothing is done to it but to say how it is
+/// removed. Empty where there is no engine. Blocks.
+pub fn unrecorded(state_root: &Path, ambient: &Variables) -> Vec<String> {
     let host = containers::host(ambient);
-    let socket = host.strip_prefix("unix://")?;
-    if !Path::new(socket).exists() {
-        return None;
+    let socket = host.strip_prefix("unix://");
+    if !socket.is_some_and(|socket| Path::new(socket).exists()) {
+        return Vec::new();
     }
-    let removed = containers::remove_forgotten(&host, state_root);
-    let found = !removed.things.is_empty() || !removed.problems.is_empty();
-    found.then(|| SweptRun {
-        run: RunId::new("without a record"),
-        killed: removed.things.into_iter().collect(),
-        removed: Vec::new(),
-        problems: removed.problems,
-    })
+    containers::unrecorded(&host, state_root)
 }
 
 fn read(path: &Path) -> (Vec<Leftover>, Vec<String>) {

@@ -90,9 +90,8 @@ impl Application for Rehearsals {
     fn clean(&self, say: &mut dyn FnMut(&str)) -> Result<(), StepError> {
         let state_root = &self.surroundings.state_root;
         let report = deployment::sweep(state_root).map_err(StepError::broken)?;
-        let forgotten = deployment::sweep_forgotten(state_root, &self.surroundings.ambient);
         let mut problems = Vec::new();
-        for swept in report.swept.into_iter().chain(forgotten) {
+        for swept in report.swept {
             say(&format!("run {}", swept.run));
             for process in swept.killed {
                 say(&format!("  killed {process}"));
@@ -101,6 +100,9 @@ impl Application for Rehearsals {
                 say(&format!("  removed {}", path.display()));
             }
             problems.extend(swept.problems);
+        }
+        for left in deployment::unrecorded(state_root, &self.surroundings.ambient) {
+            say(&left);
         }
         // A live run would only have to make them again.
         if report.alive.is_empty() {

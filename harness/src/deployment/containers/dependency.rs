@@ -88,7 +88,7 @@ impl DependencyContainer {
         let seats = Holders::new(engine.clone(), network, &part)?;
         let seat = seats.take().await?;
         let volumes = make_volumes(engine, &options).await?;
-        let name = format!("rehearsal-{}-{part}-server", engine.labels.run());
+        let name = engine.labels.name(&format!("{part}-server"));
         let (repository, tag) = image::split(options.image.name());
         let joined = format!("container:{}", seat.id());
         let mut request = GenericImage::new(repository, tag)
@@ -284,11 +284,7 @@ async fn make_volumes(
         .unwrap_or_default();
     let mut volumes = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
-        let name = format!(
-            "rehearsal-{}-{}-{number}",
-            engine.labels.run(),
-            options.name
-        );
+        let name = engine.labels.name(&format!("{}-{number}", options.name));
         let request = testcontainers::bollard::models::VolumeCreateRequest {
             name: Some(name.clone()),
             labels: Some(engine.labels.of("data")),

@@ -64,7 +64,7 @@ impl Containers {
                 }
             })
             .collect();
-        let name = format!("rehearsal-{}-{number}-{plain}", self.engine.labels.run());
+        let name = self.engine.labels.name(&format!("{number}-{plain}"));
         let holder = seat.holder().expect("a seat of this driver has a holder");
         process::start(&self.engine, &self.watched, holder, &name, start, room).await
     }

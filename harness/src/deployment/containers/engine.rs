@@ -139,7 +139,7 @@ impl Engine {
     /// so the client is spoken to while it waits to start its first, and the handle of
     /// that one is kept when the container itself is gone.
     async fn anchor(&self) -> Result<ContainerAsync<GenericImage>, EngineError> {
-        let name = format!("rehearsal-{}-anchor", self.labels.run());
+        let name = self.labels.name("anchor");
         let (repository, tag) = image::split(Image::Process.name());
         let request = GenericImage::new(repository, tag)
             .with_labels(self.labels.of("anchor"))

@@ -114,10 +114,7 @@ impl Holders {
             ))
         })?;
         let held = Held {
-            container: format!(
-                "rehearsal-{}-{part}-seat-{number}",
-                self.0.engine.labels.run()
-            ),
+            container: self.0.engine.labels.name(&format!("{part}-seat-{number}")),
             address,
             port: AtomicU16::new(FIRST_PORT),
         };

@@ -5,12 +5,14 @@ use std::process::Stdio;
 
 use futures::TryStreamExt as _;
 use sha2::{Digest as _, Sha256};
+use testcontainers::bollard::models::ImageInspect;
 use testcontainers::bollard::query_parameters::CreateImageOptionsBuilder;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::engine::Engine;
 use super::error::{EngineError, is_missing};
+use super::label::RUN;
 use crate::deployment::environment::{self, RUN_ID_VARIABLE};
 
 /// What builds our images, here and by hand.
@@ -57,13 +59,17 @@ impl Image {
     }
 
     /// Makes sure that the engine has it: builds or pulls it if it does not.
-    pub(super) async fn ensure(
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    pub async fn ensure(
         &self,
         engine: &Engine,
         tell: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<(), EngineError> {
         match engine.docker().inspect_image(self.name()).await {
-            Ok(_) => return Ok(()),
+            Ok(image) if !self.hands_down_labels(&image) => return Ok(()),
+            Ok(_) => {}
             Err(refusal) if is_missing(&refusal) => {}
             Err(refusal) => return Err(engine.refused("describe an image")(refusal)),
         }
@@ -79,6 +85,13 @@ impl Image {
                 self.build(engine, &["queue", &program], tell).await
             }
         }
+    }
+
+    /// Whether it is one of ours, and was made when images still inherited the labels of
+    /// a run: it is made anew.
+    fn hands_down_labels(&self, image: &ImageInspect) -> bool {
+        let labels = image.config.as_ref().and_then(|had| had.labels.as_ref());
+        !matches!(self, Self::Named(_)) && labels.is_some_and(|labels| labels.contains_key(RUN))
     }
 
     async fn build(

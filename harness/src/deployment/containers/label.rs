@@ -1,4 +1,4 @@
-//! The labels by which what a run made is found again, by whomever.
+//! The labels and names by which what a run made is found again, by whomever.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -34,6 +34,11 @@ impl Labels {
         &self.run
     }
 
+    /// What a thing of the run is called at the engine.
+    pub(super) fn name(&self, thing: &str) -> String {
+        format!("{}{thing}", beginning(&self.run))
+    }
+
     /// For a thing with this part.
     pub(super) fn of(&self, part: &str) -> HashMap<String, String> {
         [
@@ -46,8 +51,20 @@ impl Labels {
     }
 }
 
+fn beginning(run: &str) -> String {
+    format!("rehearsal-{run}-")
+}
+
+/// Whether a run calls a thing of its own so.
+pub(super) fn is_name_of(name: &str, run: &str) -> bool {
+    !run.is_empty() && name.starts_with(&beginning(run))
+}
+
+/// What to list at the engine.
+pub(super) type Filter = HashMap<String, Vec<String>>;
+
 /// The filter for everything with this label, and this value if any.
-pub(super) fn filter(label: &str, value: Option<&str>) -> HashMap<String, Vec<String>> {
+pub(super) fn filter(label: &str, value: Option<&str>) -> Filter {
     let wanted = match value {
         Some(value) => format!("{label}={value}"),
         None => label.to_owned(),

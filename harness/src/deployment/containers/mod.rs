@@ -15,8 +15,8 @@
 //! address of a process over its deaths, and let the kernel say goodbye for it: the
 //! connections of a container that dies with its network end in silence.
 //!
-//! Everything made here bears the run's id as a label, and only what bears such a label
-//! is ever touched.
+//! Everything made here bears the run's id as a label and in its name, and only what
+//! bears both is ever touched, by a run that has a record of its own.
 
 mod addresses;
 mod dependency;
@@ -37,4 +37,4 @@ pub(super) use engine::host;
 pub use error::EngineError;
 pub use holder::Holder;
 pub use image::Image;
-pub(super) use sweep::{remove_all, remove_forgotten};
+pub(super) use sweep::{remove_all, unrecorded};

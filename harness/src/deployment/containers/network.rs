@@ -26,7 +26,7 @@ impl Network {
     /// Makes a network for a part of the run. Its range of addresses is written down in
     /// its configuration, because only then may a container ask for an address.
     pub(super) async fn make(engine: &Engine, part: &str) -> Result<Self, EngineError> {
-        let name = format!("rehearsal-{}-{part}", engine.labels.run());
+        let name = engine.labels.name(part);
         for _ in 0..TRIES {
             let (subnet, gateway) = free_range(engine, &name, part).await?;
             let range = IpamConfig {

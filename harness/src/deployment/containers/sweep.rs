@@ -1,7 +1,12 @@
-//! Removes what a run left at a container engine, by its labels and nothing else. For
-//! the end of a run, its watchdog, and whoever comes later; all of them block.
+//! Removes what a run left at a container engine. For the end of a run, its watchdog, and
+//! whoever comes later; all of them block.
+//!
+//! A label alone proves nothing: containers inherit those of their image. What is removed
+//! belongs to a run that has a record, bears its labels, and has a name that this run
+//! gives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +18,7 @@ use testcontainers::bollard::{Docker, errors::Error as Refusal};
 
 use super::engine::blocking;
 use super::error::{has_status, is_missing};
-use super::label::{RECORDS, RUN, filter};
+use super::label::{Filter, RECORDS, RUN, filter, is_name_of};
 
 /// How long the engine may take until the next thing is gone.
 const REMOVAL: Duration = Duration::from_secs(20);
@@ -39,46 +44,36 @@ impl Removed {
 /// Removes all that a run left.
 pub(in crate::deployment) fn remove_all(host: &str, run: &str, records: &str) -> Removed {
     let removing = blocking(host, async |docker| {
-        let mine = |labels: &Labels| {
-            labels.get(RUN).map(String::as_str) == Some(run) && of_records(labels, records)
-        };
-        remove(docker, RUN, Some(run), &mine).await
+        let mine = |thing: &Thing| thing.run() == Some(run) && thing.is_of(records);
+        remove(docker, run, &mine).await
     });
     removing.unwrap_or_else(|reason| Removed::failed(&reason))
 }
 
-/// Removes what was left by runs whose very record is gone: all that belongs to these
-/// records and to a run that has none. A run makes its record before all else.
-pub(in crate::deployment) fn remove_forgotten(host: &str, records: &Path) -> Removed {
-    let removing = blocking(host, async |docker| {
-        let (root, records) = (records, &*records.to_string_lossy());
-        let dead = |labels: &Labels| {
-            of_records(labels, records)
-                && labels.get(RUN).is_some_and(|run| !root.join(run).exists())
-        };
-        remove(docker, RECORDS, Some(records), &dead).await
+/// What bears the label and a name of a run that has no record among these, and how a
+/// person removes it. Nobody here can tell whose it is: a run makes its record before all
+/// else.
+pub(in crate::deployment) fn unrecorded(host: &str, records: &Path) -> Vec<String> {
+    let looking = blocking(host, async |docker| {
+        find(docker, &filter(RECORDS, Some(&records.to_string_lossy()))).await
     });
-    removing.unwrap_or_else(|reason| Removed::failed(&reason))
-}
-
-type Labels = std::collections::HashMap<String, String>;
-
-fn of_records(labels: &Labels, records: &str) -> bool {
-    labels.get(RECORDS).map(String::as_str) == Some(records)
+    let found = looking.ok().and_then(Result::ok).unwrap_or_default();
+    let unknown = |thing: &Thing| {
+        let run = thing.run();
+        thing.is_of(&records.to_string_lossy())
+            && run.is_some_and(|run| !records.join(run).exists())
+    };
+    let unknown = found.into_iter().filter(unknown);
+    unknown.map(|thing| thing.left_alone()).collect()
 }
 
 /// Containers first: networks and volumes are in use until they are gone. Asks again
 /// until nothing is left, because what was being made when the run died may yet appear.
-async fn remove(
-    docker: &Docker,
-    label: &str,
-    value: Option<&str>,
-    wanted: &dyn Fn(&Labels) -> bool,
-) -> Removed {
+async fn remove(docker: &Docker, run: &str, wanted: &dyn Fn(&Thing) -> bool) -> Removed {
     let mut things = BTreeSet::new();
     let mut problems = Vec::new();
     loop {
-        let round = take_all_away(docker, label, value, wanted, &mut things, &mut problems);
+        let round = take_all_away(docker, run, wanted, &mut things, &mut problems);
         match tokio::time::timeout(REMOVAL, round).await {
             Ok(Ok(Round::Clean)) => problems.clear(),
             Ok(Ok(Round::Progress)) => continue,
@@ -103,25 +98,25 @@ enum Round {
 /// there, and why.
 async fn take_all_away(
     docker: &Docker,
-    label: &str,
-    value: Option<&str>,
-    wanted: &dyn Fn(&Labels) -> bool,
+    run: &str,
+    wanted: &dyn Fn(&Thing) -> bool,
     things: &mut BTreeSet<String>,
     problems: &mut Vec<String>,
 ) -> Result<Round, Refusal> {
     loop {
-        let found = find(docker, label, value, wanted).await?;
+        let mut found = find(docker, &filter(RUN, Some(run))).await?;
+        found.retain(wanted);
         if found.is_empty() {
             return Ok(Round::Clean);
         }
         let mut progress = false;
         problems.clear();
-        for (kind, id, what) in found {
-            match take_away(docker, kind, &id).await {
+        for thing in found {
+            match take_away(docker, &thing).await {
                 Err(refusal) if !is_missing(&refusal) => {
-                    problems.push(still_there(kind, &what, &refusal));
+                    problems.push(still_there(&thing, &refusal));
                 }
-                Ok(()) | Err(_) => progress |= things.insert(what),
+                Ok(()) | Err(_) => progress |= things.insert(thing.to_string()),
             }
         }
         if progress {
@@ -131,15 +126,15 @@ async fn take_all_away(
     }
 }
 
-fn still_there(kind: Kind, what: &str, refusal: &Refusal) -> String {
-    let hint = match kind {
+fn still_there(thing: &Thing, refusal: &Refusal) -> String {
+    let hint = match thing.kind {
         Kind::Network if has_status(refusal, 403) => {
             "; if nothing is in it, the engine has miscounted, and counts anew when it is \
              started again: `rehearse clean` removes it then"
         }
         _ => "",
     };
-    format!("{what} is still there: {refusal}{hint}")
+    format!("{thing} is still there: {refusal}{hint}")
 }
 
 #[derive(Clone, Copy)]
@@ -149,68 +144,101 @@ enum Kind {
     Volume,
 }
 
-async fn take_away(docker: &Docker, kind: Kind, id: &str) -> Result<(), Refusal> {
-    match kind {
+/// Something at the engine that bears a label of ours.
+struct Thing {
+    kind: Kind,
+    id: String,
+    name: String,
+    labels: HashMap<String, String>,
+}
+
+impl Thing {
+    /// The run that made it, if its name says so as well as its label.
+    fn run(&self) -> Option<&str> {
+        let run = self.labels.get(RUN)?;
+        is_name_of(&self.name, run).then_some(run)
+    }
+
+    fn is_of(&self, records: &str) -> bool {
+        self.labels.get(RECORDS).map(String::as_str) == Some(records)
+    }
+
+    fn left_alone(&self) -> String {
+        let command = match self.kind {
+            Kind::Container => "docker rm --force --volumes",
+            Kind::Network => "docker network rm",
+            Kind::Volume => "docker volume rm",
+        };
+        let name = &self.name;
+        format!(
+            "{self} is left alone, because its run has no record here: `{command} {name}` removes it"
+        )
+    }
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Kind::Container => "container",
+            Kind::Network => "network",
+            Kind::Volume => "volume",
+        };
+        write!(out, "{kind} {}", self.name)
+    }
+}
+
+async fn take_away(docker: &Docker, thing: &Thing) -> Result<(), Refusal> {
+    match thing.kind {
         Kind::Container => {
             let options = RemoveContainerOptionsBuilder::new()
                 .force(true)
                 .v(true)
                 .build();
-            docker.remove_container(id, Some(options)).await
+            docker.remove_container(&thing.id, Some(options)).await
         }
-        Kind::Network => docker.remove_network(id).await,
-        Kind::Volume => docker.remove_volume(id, None::<RemoveVolumeOptions>).await,
+        Kind::Network => docker.remove_network(&thing.id).await,
+        Kind::Volume => {
+            let none = None::<RemoveVolumeOptions>;
+            docker.remove_volume(&thing.id, none).await
+        }
     }
 }
 
-async fn find(
-    docker: &Docker,
-    label: &str,
-    value: Option<&str>,
-    wanted: &dyn Fn(&Labels) -> bool,
-) -> Result<Vec<(Kind, String, String)>, Refusal> {
-    let filters = filter(label, value);
+async fn find(docker: &Docker, filters: &Filter) -> Result<Vec<Thing>, Refusal> {
     let mut found = Vec::new();
     let options = ListContainersOptionsBuilder::new()
         .all(true)
-        .filters(&filters)
+        .filters(filters)
         .build();
     for container in docker.list_containers(Some(options)).await? {
-        let labels = container.labels.unwrap_or_default();
-        if let Some(id) = container.id.filter(|_| wanted(&labels)) {
-            let name = container.names.unwrap_or_default().concat();
-            found.push((
-                Kind::Container,
-                id,
-                format!("container {}", name.trim_start_matches('/')),
-            ));
-        }
+        // Of a container with links there are several; the own one has no further slash.
+        let mut names = container.names.unwrap_or_default().into_iter();
+        let own = names.find(|name| !name.trim_start_matches('/').contains('/'));
+        found.push(Thing {
+            kind: Kind::Container,
+            id: container.id.unwrap_or_default(),
+            name: own.unwrap_or_default().trim_start_matches('/').to_owned(),
+            labels: container.labels.unwrap_or_default(),
+        });
     }
-    let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
+    let options = ListNetworksOptionsBuilder::new().filters(filters).build();
     for network in docker.list_networks(Some(options)).await? {
-        let labels = network.labels.unwrap_or_default();
-        if let Some(id) = network.id.filter(|_| wanted(&labels)) {
-            found.push((
-                Kind::Network,
-                id,
-                format!("network {}", network.name.unwrap_or_default()),
-            ));
-        }
+        found.push(Thing {
+            kind: Kind::Network,
+            id: network.id.unwrap_or_default(),
+            name: network.name.unwrap_or_default(),
+            labels: network.labels.unwrap_or_default(),
+        });
     }
-    let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
-    for volume in docker
-        .list_volumes(Some(options))
-        .await?
-        .volumes
-        .unwrap_or_default()
-    {
-        if wanted(&volume.labels) {
-            found.push((
-                Kind::Volume,
-                volume.name.clone(),
-                format!("volume {}", volume.name),
-            ));
-        }
+    let options = ListVolumesOptionsBuilder::new().filters(filters).build();
+    let volumes = docker.list_volumes(Some(options)).await?.volumes;
+    for volume in volumes.unwrap_or_default() {
+        found.push(Thing {
+            kind: Kind::Volume,
+            id: volume.name.clone(),
+            name: volume.name,
+            labels: volume.labels,
+        });
     }
     Ok(found)
 }

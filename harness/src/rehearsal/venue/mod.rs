@@ -294,11 +294,10 @@ fn sweep(options: &VenueOptions, needs_engine: bool, tell: &(dyn Fn(&str) + Send
             ));
         }
     }
-    if needs_engine && let Some(swept) = deployment::sweep_forgotten(state_root, ambient) {
-        tell(&format!(
-            "removed {}, forgotten by their runs",
-            swept.killed.join(", ")
-        ));
+    if needs_engine {
+        for left in deployment::unrecorded(state_root, ambient) {
+            tell(&left);
+        }
     }
 }
 
