@@ -9,7 +9,7 @@ use super::node::{Node, Value};
 use super::placeholders::Placeholders;
 use super::problem::Defect;
 use super::table::{Table, named, template, wrong_type};
-use super::{Command, Template, TemplatePart};
+use super::{Command, Template, TemplatePart, tls};
 
 /// A list of commands, each a line, a list of words, or a table with an environment.
 pub(super) fn read_commands<'n>(
@@ -146,7 +146,10 @@ fn read_environment<'n>(
             whole = false;
         }
         match template(cx, value, &format!("`{name}` in {title}"), placeholders) {
-            Some(value) => _ = environment.insert(name.to_owned(), value),
+            Some(template) => {
+                whole &= tls::check_variable(cx, value.span, name, &template).is_some();
+                environment.insert(name.to_owned(), template);
+            }
             None => whole = false,
         }
     }

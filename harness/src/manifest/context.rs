@@ -212,6 +212,7 @@ impl<'n> Context<'n> {
             }
         };
         let before = self.problems.len();
+        super::tls::check_text(self, span, text, &template);
         for name in template.placeholders() {
             if !placeholders.accepts(name) {
                 let span = self.source.narrow(span, name);

@@ -15,7 +15,9 @@ use super::problem::{Defect, Noun, ProtocolName};
 use super::source::Span;
 use super::suggestion::nearest;
 use super::table::{Table, choice, list, named, named_things, number, scalar, template, text};
-use super::{DeadLetter, Dependency, Place, Protocol, Provide, Queue, ReplyBody, Route, Template};
+use super::{
+    DeadLetter, Dependency, Place, Protocol, Provide, Queue, ReplyBody, Route, Template, tls,
+};
 use crate::ids::DependencyName;
 
 /// The attributes of a standard queue that a client may set.
@@ -151,6 +153,14 @@ fn read_url<'n>(
         );
         return None;
     };
+    let asked = url
+        .as_ref()
+        .and_then(|url| tls::asked_by_address(url, protocol));
+    if let Some(asked) = asked {
+        let span = cx.source.narrow(span, &asked);
+        cx.report(span, Defect::Encryption { asked });
+        return None;
+    }
     if !allow_external && !is_loopback(host) {
         let span = cx.source.narrow(span, host);
         let (dependency, host) = (name.to_owned(), host.to_owned());

@@ -89,6 +89,16 @@ impl Defect {
                 ProtocolName::Sqs | ProtocolName::Http => "write it like `http://127.0.0.1:8080`",
             }
             .to_owned(),
+            Self::Encryption { asked } if asked.starts_with("https") => {
+                "write `http://`; where the service speaks nothing but TLS, put a proxy on this \
+                 machine that ends it, and give the proxy's address"
+                    .to_owned()
+            }
+            Self::Encryption { .. } => {
+                "write `sslmode=disable`; where the server accepts nothing but TLS, put a proxy \
+                 on this machine that ends it, and give the proxy's address"
+                    .to_owned()
+            }
             Self::NotLoopback { .. } => "the harness kills processes and purges queues: add \
                                          `allow_external: true` only if it may do so there"
                 .to_owned(),

@@ -39,6 +39,7 @@ mod stages;
 mod suggestion;
 mod table;
 mod template;
+mod tls;
 mod totals;
 
 use std::collections::BTreeMap;

@@ -297,6 +297,12 @@ pub enum Defect {
         /// The protocol.
         protocol: ProtocolName,
     },
+    /// Encryption, which would not be kept.
+    #[error("`{asked}` asks for encryption, and a tap speaks in the clear")]
+    Encryption {
+        /// As written.
+        asked: String,
+    },
     /// An address beyond this machine without a word that this is meant.
     #[error("dependency `{dependency}` is at `{host}`, which is not this machine")]
     NotLoopback {
