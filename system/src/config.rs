@@ -74,6 +74,16 @@ pub(crate) struct Api {
     /// How many database connections it may hold.
     #[arg(long, env = "DATABASE_CONNECTIONS", default_value_t = 8)]
     pub(crate) database_connections: u32,
+    #[command(flatten)]
+    pub(crate) outbox: Outbox,
+}
+
+/// How late the outbox may be.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Outbox {
+    /// How long a row may wait before the outbox counts as lagging.
+    #[arg(long, env = "OUTBOX_LAG", default_value = "1m", value_parser = duration::parse)]
+    pub(crate) outbox_lag: Duration,
 }
 
 /// `publisher`.
@@ -312,6 +322,8 @@ pub(crate) enum OperatorCommand {
     Resume,
     /// How far behind the outbox is.
     Outbox {
+        #[command(flatten)]
+        outbox: Outbox,
         /// One JSON object.
         #[arg(long)]
         json: bool,

@@ -10,6 +10,9 @@
 //! or one transaction in `store`, so that the places at which a crash matters can be
 //! read there.
 
+#[macro_use]
+mod defects;
+
 mod api;
 mod checkpoint;
 mod config;
@@ -67,6 +70,7 @@ async fn main() -> ExitCode {
                 .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,html5ever=error")),
         )
         .init();
+    defects::announce();
     let outcome = match Arguments::parse().role {
         Role::Api(settings) => api::run(settings).await.map_err(text),
         Role::Publisher(settings) => publisher::run(settings).await.map_err(text),

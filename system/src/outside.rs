@@ -84,15 +84,45 @@ impl Outside {
     pub(crate) async fn notify(&self, job: Uuid, document: &str, characters: usize) -> Answer {
         let mut request = self.client.post(self.url.clone());
         if let Some(header) = &self.idempotency_header {
-            request = request.header(header, job.to_string());
+            let key = if defect!("another-key-each-time") {
+                Uuid::now_v7()
+            } else {
+                job
+            };
+            if !defect!("key-not-sent") {
+                request = request.header(header, key.to_string());
+            }
         }
-        let sent = request
-            .json(&json!({ "job_id": job, "document": document, "characters": characters }))
-            .send()
-            .await;
+        let request =
+            request.json(&json!({ "job_id": job, "document": document, "characters": characters }));
+        let again = request.try_clone();
+        let mut sent = request.send().await;
+        let failed = match &sent {
+            Ok(answer) => answer.status().is_server_error(),
+            Err(_) => true,
+        };
+        if let (Some(again), true) = (again, failed) {
+            let keyed = self.idempotency_header.is_some();
+            if defect!("hidden-repetition") || keyed && defect!("key-permits-a-repetition") {
+                sent = again.send().await;
+            } else if defect!("written-again-later") {
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    again.send().await
+                });
+            }
+        }
         match sent {
             Ok(answer) => classify(answer.status().as_u16(), &self.not_performed),
-            Err(error) if refused(&error) => Answer::NotPerformed("connection refused".into()),
+            Err(error) if defect!("reset-means-not-performed") && !error.is_timeout() => {
+                Answer::NotPerformed("no answer".into())
+            }
+            Err(error) if defect!("time-out-means-not-performed") && error.is_timeout() => {
+                Answer::NotPerformed("no answer".into())
+            }
+            Err(error) if refused(&error) && !defect!("refused-connection-is-unknown") => {
+                Answer::NotPerformed("connection refused".into())
+            }
             Err(error) => Answer::Unknown {
                 why: crate::text(error),
                 silent: true,
@@ -105,6 +135,21 @@ impl Outside {
 fn classify(status: u16, not_performed: &[u16]) -> Answer {
     let said = format!("it answered {status}");
     match status {
+        201 | 204 if defect!("only-some-successes-known") => Answer::Unknown {
+            why: said,
+            silent: false,
+        },
+        302 | 409 if defect!("conflict-or-redirect-means-performed") => Answer::Performed(said),
+        400..=428 if defect!("other-refusals-unknown") => Answer::Unknown {
+            why: said,
+            silent: false,
+        },
+        500 | 504 if defect!("some-server-errors-not-performed") => Answer::NotPerformed(said),
+        502 if defect!("bad-gateway-means-not-performed") => Answer::NotPerformed(said),
+        503 if defect!("unavailable-is-unknown") => Answer::Unknown {
+            why: said,
+            silent: false,
+        },
         200..=299 => Answer::Performed(said),
         429 if not_performed.contains(&429) => Answer::Throttled(said),
         declared if not_performed.contains(&declared) => Answer::NotPerformed(said),

@@ -52,7 +52,13 @@ impl Probes {
             Dependency::DocumentStore => &self.document_store,
             Dependency::Outside => &self.outside,
         };
+        if defect!("probe-writes") && dependency == Dependency::Outside {
+            let mut write = url.clone();
+            write.set_path("/notifications");
+            let _ = self.client.post(write).send().await;
+        }
         match self.client.get(url.clone()).send().await {
+            Ok(_) if defect!("ill-probe-taken-for-well") => true,
             Ok(answer) => !answer.status().is_server_error(),
             Err(_) => false,
         }

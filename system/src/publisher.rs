@@ -58,10 +58,34 @@ async fn publish(
         return Ok(0);
     };
     let bodies: Vec<&str> = entries.iter().map(|entry| entry.body.as_str()).collect();
-    let outcomes = queue.send(&bodies).await;
+    if defect!("marked-before-sent") {
+        for entry in &entries {
+            claim.delivered(entry, "").await?;
+        }
+        claim.settle().await?;
+        queue.send(&bodies).await;
+        return Ok(entries.len());
+    }
+    if defect!("each-row-sent-twice") {
+        queue.send(&bodies).await;
+    }
+    let mut outcomes = queue.send(&bodies).await;
+    if defect!("batch-marked-as-a-whole")
+        && outcomes
+            .iter()
+            .any(|sent| matches!(sent, Sent::Accepted(_)))
+    {
+        outcomes.fill(Sent::Accepted(String::new()));
+    }
     for (entry, outcome) in entries.iter().zip(outcomes) {
         match outcome {
             Sent::Accepted(message_id) => claim.delivered(entry, &message_id).await?,
+            Sent::Failed(why) if defect!("passing-failure-is-a-refusal") => {
+                claim.refused(entry, &why).await?;
+            }
+            Sent::Refused(_) if defect!("refused-row-marked-delivered") => {
+                claim.delivered(entry, "").await?;
+            }
             Sent::Refused(why) => {
                 tracing::warn!(
                     row = entry.id,
@@ -73,7 +97,14 @@ async fn publish(
             }
             Sent::Failed(why) => {
                 tracing::warn!(row = entry.id, "not sent: {why}");
-                let wait = backoff(settings.backoff, entry.failures);
+                let mut wait = backoff(settings.backoff, entry.failures);
+                if defect!("no-pause-between-sends") {
+                    wait = Duration::ZERO;
+                }
+                if defect!("failing-row-blocks-its-neighbours") {
+                    tokio::time::sleep(wait).await;
+                    return Ok(0);
+                }
                 claim.failed(entry.id, &why, wait).await?;
             }
         }

@@ -54,7 +54,19 @@ impl Quarantine<'_> {
         ground: Ground,
         document: &str,
     ) -> Result<HandedOver, StoreError> {
-        let read = self.documents.read(document).await;
+        let mut read = self.documents.read(document).await;
+        if let Ok(document) = &mut read {
+            if defect!("content-reencoded") {
+                let text = String::from_utf8_lossy(&document.content);
+                document.content = text.into_owned().into_bytes();
+            }
+            if defect!("content-cut") {
+                document.content.truncate(64);
+            }
+            if defect!("content-without-its-last-byte") {
+                document.content.pop();
+            }
+        }
         let mut record = record(delivery, ground.label, "");
         record.failures = ground.failures;
         let why_not;
@@ -105,6 +117,10 @@ impl Quarantine<'_> {
                     tracing::error!("the fleet is stopped; see `operator status`");
                     return Ok(HandedOver::Stopped);
                 }
+                Err(_) if defect!("refused-record-drops-its-message") => {
+                    return Ok(HandedOver::Done);
+                }
+                Err(_) if defect!("refused-record-stops-nobody") => return Ok(HandedOver::Waits),
                 Err(error) => tracing::warn!("{}", crate::text(error)),
             }
             if self.store.answers().await.is_ok() {
@@ -125,7 +141,11 @@ fn record<'a>(delivery: &'a Delivery, label: &'static str, diagnostics: &'a str)
     HandOver {
         message_id: &delivery.message_id,
         label,
-        body: delivery.body.as_bytes(),
+        body: if defect!("body-not-kept") {
+            b""
+        } else {
+            delivery.body.as_bytes()
+        },
         content: delivery.body.as_bytes(),
         media_type: None,
         diagnostics,

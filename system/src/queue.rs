@@ -121,7 +121,9 @@ impl Queue {
             let middle = start.midpoint(end);
             match self.send_part(bodies, part.clone(), &mut outcomes).await {
                 Ok(()) => {}
-                Err(Sent::Refused(_)) if part.len() > 1 => {
+                Err(Sent::Refused(_))
+                    if part.len() > 1 && !defect!("refused-row-condemns-its-batch") =>
+                {
                     parts.push((middle, end));
                     parts.push((start, middle));
                 }

@@ -140,6 +140,9 @@ impl Reconciler {
     async fn settle(&self, batch: Vec<Delivery>) -> Result<Reconciled, StoreError> {
         let mut round = Reconciled::default();
         for delivery in batch {
+            if defect!("dead-letter-deleted-first") {
+                let _ = self.queue.delete(&delivery.receipt).await;
+            }
             let Some(count) = self.reconcile(&delivery, &mut round).await? else {
                 // It comes back by itself after `again`.
                 round.waiting += 1;
@@ -177,6 +180,7 @@ impl Reconciler {
             .await?;
         tracing::info!(%job, message_id = delivery.message_id, ?finding);
         Ok(match finding {
+            Finding::Ended if defect!("finished-dead-letter-left") => None,
             Finding::Ended => Some(&mut round.ended),
             Finding::Failed => Some(&mut round.failed),
             Finding::Open => None,
@@ -210,6 +214,11 @@ impl Reconciler {
             .store
             .insist(|| self.store.unread(message_id, 1))
             .await?;
+        let unread = if defect!("unread-body-read-by-the-reconciler") {
+            Unread::MayBeRead
+        } else {
+            unread
+        };
         Ok(match unread {
             Unread::MayBeRead => message::job(&delivery.body).map_err(|error| error.to_string()),
             Unread::Of(job) => Ok(job),

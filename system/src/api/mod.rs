@@ -40,7 +40,10 @@ pub(crate) async fn run(settings: config::Api) -> Result<(), ApiError> {
         .route("/outbox", get(backlog))
         .route("/jobs", post(submit::submit))
         .route("/jobs/{job}", get(status::status))
-        .with_state(store);
+        .with_state(Api {
+            store,
+            outbox: settings.outbox,
+        });
     let listener = tokio::net::TcpListener::bind(settings.listen)
         .await
         .map_err(cannot)?;
@@ -50,13 +53,21 @@ pub(crate) async fn run(settings: config::Api) -> Result<(), ApiError> {
         .map_err(cannot)
 }
 
-async fn health(State(store): State<Store>) -> Result<&'static str, Unavailable> {
-    store.answers().await?;
+/// What answering a request needs.
+#[derive(Clone)]
+struct Api {
+    store: Store,
+    outbox: config::Outbox,
+}
+
+async fn health(State(api): State<Api>) -> Result<&'static str, Unavailable> {
+    api.store.answers().await?;
     Ok("well\n")
 }
 
-async fn backlog(State(store): State<Store>) -> Result<Response, Unavailable> {
-    Ok(Json(store.backlog().await?).into_response())
+async fn backlog(State(api): State<Api>) -> Result<Response, Unavailable> {
+    let lag = api.outbox.outbox_lag;
+    Ok(Json(api.store.backlog(lag).await?).into_response())
 }
 
 /// The database could not say. Nothing was promised; the same request may be sent again.

@@ -8,8 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Unavailable, canonical, problem};
-use crate::store::Store;
+use super::{Api, Unavailable, canonical, problem};
 use crate::store::jobs::Submitted;
 
 const LONGEST_KEY: usize = 255;
@@ -27,7 +26,7 @@ struct Request {
 /// Takes a submission. The answer names the job only once it is durable; the same
 /// request under the same key finds the same job.
 pub(super) async fn submit(
-    State(store): State<Store>,
+    State(api): State<Api>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Unavailable> {
@@ -44,8 +43,13 @@ pub(super) async fn submit(
         Ok(read) => read,
         Err(why) => return Ok(problem(StatusCode::BAD_REQUEST, &why)),
     };
-    let digest = canonical::digest(&meaning);
-    let submitted = store
+    let digest = if defect!("order-of-members-matters") {
+        body.to_vec()
+    } else {
+        canonical::digest(&meaning)
+    };
+    let submitted = api
+        .store
         .submit(key, &digest, &request.document, request.metadata.as_ref())
         .await?;
     Ok(match submitted {
@@ -55,7 +59,11 @@ pub(super) async fn submit(
         )
             .into_response(),
         Submitted::Other => problem(
-            StatusCode::UNPROCESSABLE_ENTITY,
+            if defect!("other-content-is-a-server-error") {
+                StatusCode::INTERNAL_SERVER_ERROR
+            } else {
+                StatusCode::UNPROCESSABLE_ENTITY
+            },
             "this `Idempotency-Key` belongs to a request with other content",
         ),
     })

@@ -71,7 +71,10 @@ pub(crate) async fn run(settings: config::Operator) -> Result<(), OperatorError>
         OperatorCommand::Status { json } => status(&store, json).await,
         OperatorCommand::Pause => Ok(store.pause_fleet().await?),
         OperatorCommand::Resume => Ok(store.resume_fleet().await?),
-        OperatorCommand::Outbox { json } => outbox(&store, json).await,
+        OperatorCommand::Outbox {
+            outbox: settings,
+            json,
+        } => outbox(&store, settings, json).await,
     }
 }
 
@@ -155,16 +158,17 @@ async fn status(store: &Store, json: bool) -> Result<(), OperatorError> {
     Ok(())
 }
 
-async fn outbox(store: &Store, json: bool) -> Result<(), OperatorError> {
-    let backlog = store.backlog().await?;
+async fn outbox(store: &Store, settings: config::Outbox, json: bool) -> Result<(), OperatorError> {
+    let backlog = store.backlog(settings.outbox_lag).await?;
     if json {
         return print_json(&backlog);
     }
     let age = backlog.oldest_unsent_seconds.unwrap_or_default();
     writeln!(
         io::stdout(),
-        "{} unsent, the oldest for {age:.1} s; {} unsendable",
+        "{} unsent, the oldest for {age:.1} s{}; {} unsendable",
         backlog.unsent,
+        if backlog.lagging { ", too long" } else { "" },
         backlog.unsendable
     )?;
     Ok(())

@@ -71,10 +71,10 @@ struct Situation<'a> {
 
 impl Situation<'_> {
     fn decide(&self, document: String) -> Decision {
-        if self.state != "pending" {
+        if self.state != "pending" && !defect!("finished-job-started-again") {
             return Decision::Duplicate;
         }
-        if self.others_alive {
+        if self.others_alive && !defect!("living-owner-ignored") {
             return Decision::OwnerAlive;
         }
         // Whatever the count: a write whose outcome is unknown is never repeated.
@@ -88,12 +88,24 @@ impl Situation<'_> {
         if self.several_deaths {
             return Decision::Pause;
         }
-        if self.failures >= i64::from(self.limit) {
-            if let (Some(dependency), false) = (self.last_dependency, self.probed) {
+        let mut limit = i64::from(self.limit);
+        if defect!("limit-one-later") {
+            limit += 1;
+        }
+        if defect!("limit-one-earlier") {
+            limit -= 1;
+        }
+        if defect!("malformed-given-up-at-once") && self.last_failure == Some("malformed document")
+        {
+            limit = 1;
+        }
+        if self.failures >= limit {
+            let probed = self.probed || defect!("no-probe-before-the-limit");
+            if let (Some(dependency), false) = (self.last_dependency, probed) {
                 return Decision::ProbeFirst(dependency);
             }
             let label = match self.last_failure {
-                Some("timed out") => "timed out",
+                Some("timed out") if !defect!("time-outs-called-attempt-limit") => "timed out",
                 _ => "attempt limit",
             };
             return Decision::HandOver {
@@ -104,7 +116,7 @@ impl Situation<'_> {
         }
         Decision::Start {
             document,
-            performed: self.write == Some("performed"),
+            performed: self.write == Some("performed") && !defect!("answered-write-repeated"),
         }
     }
 }
@@ -166,7 +178,7 @@ async fn decide(
             .bind(job)
             .fetch_optional(&mut *connection)
             .await?;
-    let (failures, last_failure, last_dependency): (i64, Option<String>, Option<String>) =
+    let (mut failures, last_failure, last_dependency): (i64, Option<String>, Option<String>) =
         sqlx::query_as(
             "select count(*), (array_agg(reason order by ended_at desc))[1],
                 (array_agg(dependency order by ended_at desc))[1]
@@ -176,6 +188,20 @@ async fn decide(
         .bind(series)
         .fetch_one(&mut *connection)
         .await?;
+    if defect!("counted-for-each-copy") {
+        let of_copy = "select count(*) from attempts where message_id = $1 and counted";
+        failures = sqlx::query_scalar(of_copy)
+            .bind(&attempt.message_id)
+            .fetch_one(&mut *connection)
+            .await?;
+    }
+    if defect!("replay-keeps-the-count") {
+        let of_job = "select count(*) from attempts where job_id = $1 and counted";
+        failures = sqlx::query_scalar(of_job)
+            .bind(job)
+            .fetch_one(&mut *connection)
+            .await?;
+    }
     let situation = Situation {
         state: &state,
         write: write.as_deref(),
@@ -187,7 +213,10 @@ async fn decide(
         several_deaths: judged.charged && several_deaths(connection, rules).await?,
         limit: rules.attempt_limit,
     };
-    let decision = situation.decide(document);
+    let mut decision = situation.decide(document);
+    if defect!("row-means-duplicate") && attempt.number > 1 {
+        decision = Decision::Duplicate;
+    }
     settle(connection, attempt, &decision).await?;
     Ok(decision)
 }
@@ -228,10 +257,13 @@ pub(super) async fn several_deaths(
     connection: &mut PgConnection,
     rules: Rules,
 ) -> Result<bool, sqlx::Error> {
+    if defect!("several-deaths-not-noticed") {
+        return Ok(false);
+    }
     let jobs: i64 = sqlx::query_scalar(
-        "select count(distinct job_id) from attempts, fleet
+        altered!("deaths-of-one-message-are-several", "select count(distinct job_id) from attempts, fleet
          where state = 'died' and counted and ended_at > deaths_since
-           and ended_at > clock_timestamp() - make_interval(secs => $1)",
+           and ended_at > clock_timestamp() - make_interval(secs => $1)", "count(distinct job_id)" => "count(*)"),
     )
     .bind(rules.death_window.as_secs_f64())
     .fetch_one(connection)

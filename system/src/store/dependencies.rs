@@ -117,19 +117,36 @@ async fn blame(
         .bind(dependency.name())
         .execute(&mut *connection)
         .await?;
-    let (jobs, lasts): (i64, bool) = sqlx::query_as(
-        "select (select count(distinct a.job_id) from attempts a
+    let (jobs, lasts): (i64, bool) = sqlx::query_as(altered!(
+        "failures-added-across-dependencies",
+        altered!(
+            "success-in-between-forgotten",
+            altered!(
+                "failures-of-one-message-are-an-outage",
+                "select (select count(distinct a.job_id) from attempts a
                  where a.dependency = $1 and a.ended_at > d.last_success_at),
                 f.paused_reason is not distinct from $1
                 or exists (select 1 from attempts a where a.message_id = $2 and a.number = $3
                            and a.started_at < d.outage_ended_at)
          from dependencies d, fleet f where d.name = $1",
-    )
+                "count(distinct a.job_id)" => "count(*)"
+            ),
+            "a.ended_at > d.last_success_at" => "a.ended_at is not null"
+        ),
+        "where a.dependency = $1 and" => "where a.dependency is not null and"
+    ))
     .bind(dependency.name())
     .bind(&attempt.message_id)
     .bind(attempt.number)
     .fetch_one(&mut *connection)
     .await?;
+    let enough = if defect!("outage-one-failure-later") {
+        enough + 1
+    } else if defect!("outage-one-failure-earlier") {
+        enough - 1
+    } else {
+        enough
+    };
     if lasts && !confirmed {
         take_back(connection, dependency).await?;
         return Ok(Blame::Outage);
@@ -147,7 +164,12 @@ async fn declare(connection: &mut PgConnection, dependency: Dependency) -> Resul
         .bind(dependency.name())
         .execute(&mut *connection)
         .await?;
-    take_back(connection, dependency).await?;
+    if !defect!("outage-charged") {
+        take_back(connection, dependency).await?;
+    }
+    if defect!("outage-does-not-pause") {
+        return Ok(());
+    }
     sqlx::query(
         "update fleet set paused_reason = $1, paused_at = clock_timestamp() where paused_reason is null",
     )

@@ -34,9 +34,11 @@ struct Glance {
 impl Fleet {
     /// How many messages one worker may have in hand.
     pub(crate) fn in_hand(&self, configured: usize) -> usize {
-        if self.stopped_reason.is_some() || self.paused_reason.is_some() {
+        let stopped = self.stopped_reason.is_some() && !defect!("received-while-stopped");
+        let paused = self.paused_reason.is_some() && !defect!("received-while-paused");
+        if stopped || paused {
             0
-        } else if self.trial_left.is_some() {
+        } else if self.trial_left.is_some() && !defect!("trial-takes-as-many-as-before") {
             1
         } else {
             configured
@@ -139,8 +141,16 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             let advanced = sqlx::query(
-                "update fleet set trial_left = trial_left - 1
-                 where trial_left is not null and stopped_reason is null and paused_reason is null",
+                altered!(
+                    "pause-advances-the-trial",
+                    altered!(
+                        "trial-never-advances",
+                        "update fleet set trial_left = trial_left - 1
+                         where trial_left is not null and stopped_reason is null and paused_reason is null",
+                        "trial_left - 1" => "trial_left"
+                    ),
+                    "and stopped_reason is null and paused_reason is null" => ""
+                ),
             )
             .execute(&mut *transaction)
             .await?;
@@ -201,8 +211,8 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             sqlx::query(
-                "update attempts set counted = false, state = 'outage', dependency = $1
-                 from fleet f where state = 'died' and ended_at > f.deaths_since",
+                altered!("deaths-stay-charged-in-an-outage", "update attempts set counted = false, state = 'outage', dependency = $1
+                 from fleet f where state = 'died' and ended_at > f.deaths_since", "counted = false" => "counted = true"),
             )
             .bind(dependency)
             .execute(&mut *transaction)
@@ -224,10 +234,14 @@ impl Store {
     pub(crate) async fn pause_fleet(&self) -> Result<(), StoreError> {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
-            sqlx::query("update fleet set paused_reason = $1, paused_at = clock_timestamp()")
-                .bind(OPERATOR)
-                .execute(&mut *transaction)
-                .await?;
+            sqlx::query(altered!(
+                "pause-ends-the-trial",
+                "update fleet set paused_reason = $1, paused_at = clock_timestamp()",
+                "clock_timestamp()" => "clock_timestamp(), trial_left = null"
+            ))
+            .bind(OPERATOR)
+            .execute(&mut *transaction)
+            .await?;
             sqlx::query("insert into operator_actions (action) values ('pause')")
                 .execute(&mut *transaction)
                 .await?;
@@ -243,8 +257,16 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             sqlx::query(
-                "update fleet set stopped_reason = null, stopped_at = null, paused_reason = null,
-                     paused_at = null, brake_since = clock_timestamp()",
+                altered!(
+                    "resume-ends-the-trial",
+                    altered!(
+                        "resume-keeps-the-window",
+                        "update fleet set stopped_reason = null, stopped_at = null, paused_reason = null,
+                             paused_at = null, brake_since = clock_timestamp()",
+                        ", brake_since = clock_timestamp()" => ""
+                    ),
+                    "paused_at = null" => "paused_at = null, trial_left = null"
+                ),
             )
             .execute(&mut *transaction)
             .await?;
@@ -261,7 +283,7 @@ impl Store {
     pub(crate) async fn fleet_status(&self) -> Result<FleetStatus, StoreError> {
         self.limit(async {
             sqlx::query_as(
-                "select case when stopped_reason is not null then 'stopped'
+                altered!("paused-outweighs-stopped", "select case when stopped_reason is not null then 'stopped'
                              when paused_reason is not null then 'paused'
                              when trial_left is not null then 'trial' else 'normal' end as mode,
                         coalesce(stopped_reason, paused_reason) as reason,
@@ -272,7 +294,7 @@ impl Store {
                         (select count(*) from quarantine
                          where resolution is distinct from 'done' and replayed_at is null) as in_quarantine,
                         (select count(*) from jobs where state = 'pending') as pending
-                 from fleet",
+                 from fleet", "when stopped_reason is not null then" => "when paused_reason is not null then 'paused' when stopped_reason is not null then"),
             )
             .fetch_one(&self.pool)
             .await

@@ -159,6 +159,13 @@ async fn lock(connection: &mut PgConnection, number: i32) -> Result<(), sqlx::Er
 /// just gives a job up holds its attempts: only a statement that begins when that is over
 /// sees the charge that it is to reverse, or the record that makes it final.
 async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, sqlx::Error> {
+    let reversible = if defect!("charge-never-reversed") {
+        "false"
+    } else if defect!("final-charge-reversed") {
+        "true"
+    } else {
+        "not c.final"
+    };
     let statements = format!(
         "select 1 from incarnations where id = '{incarnation}' for update;
          select 1 from attempts a join incarnations i on i.id = a.incarnation
@@ -189,7 +196,7 @@ async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, 
                  state = case a.state when 'died' then 'unattributed' else a.state end,
                  reason = 'the charge was reversed: its owner reported back'
              from charged c
-             where not c.final and a.message_id = c.message_id and a.number = c.number)
+             where {reversible} and a.message_id = c.message_id and a.number = c.number)
          select judged from beaten"
     );
     let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(statements))

@@ -1,7 +1,7 @@
 //! Submission and state of jobs.
 
 use serde_json::Value;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Purpose, Store, StoreError};
@@ -40,12 +40,16 @@ impl Store {
         metadata: Option<&Value>,
     ) -> Result<Submitted, StoreError> {
         self.limit(async {
-            let mut connection = self.pool.acquire().await?;
-            if let Some(known) = submitted(&mut connection, key, hash).await? {
+            let job = Uuid::now_v7();
+            let key = if defect!("same-key-new-job") {
+                &format!("{key} {job}")
+            } else {
+                key
+            };
+            let mut transaction = self.pool.begin().await?;
+            if let Some(known) = submitted(&mut transaction, key, hash).await? {
                 return Ok(known);
             }
-            let job = Uuid::now_v7();
-            let mut transaction = connection.begin().await?;
             let inserted = sqlx::query(
                 "insert into jobs (id, request_key, request_hash, document, metadata)
                  values ($1, $2, $3, $4, $5) on conflict (request_key) do nothing",
@@ -58,16 +62,29 @@ impl Store {
             .execute(&mut *transaction)
             .await?;
             if inserted.rows_affected() == 0 {
-                transaction.rollback().await?;
-                return submitted(&mut connection, key, hash)
+                if defect!("loser-of-a-race-is-refused") {
+                    return Err(sqlx::Error::RowNotFound);
+                }
+                return submitted(&mut transaction, key, hash)
                     .await?
                     .ok_or(sqlx::Error::RowNotFound);
+            }
+            if defect!("outbox-row-apart") {
+                transaction.commit().await?;
+                transaction = self.pool.begin().await?;
             }
             sqlx::query("insert into outbox (job_id, body) values ($1, $2)")
                 .bind(job)
                 .bind(message::body(job))
                 .execute(&mut *transaction)
                 .await?;
+            if defect!("answered-before-durable") {
+                tokio::spawn(async move {
+                    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+                    transaction.commit().await
+                });
+                return Ok(Submitted::New(job));
+            }
             transaction.commit().await?;
             Ok(Submitted::New(job))
         })
@@ -79,10 +96,10 @@ impl Store {
     pub(crate) async fn status(&self, job: Uuid) -> Result<Option<Status>, StoreError> {
         self.limit(async {
             sqlx::query_as(
-                "select j.state, j.label, r.text, f.summary as error, j.metadata
+                altered!("succeeded-told-late", "select j.state, j.label, r.text, f.summary as error, j.metadata
                  from jobs j left join results r on r.job_id = j.id
                  left join failures f on f.job_id = j.id and f.series = j.series
-                 where j.id = $1",
+                 where j.id = $1", "select j.state," => "select case when j.ended_at > now() - interval '5 seconds' then 'pending' else j.state end as state,"),
             )
             .bind(job)
             .fetch_optional(&self.pool)
@@ -104,7 +121,7 @@ async fn submitted(
             .fetch_optional(connection)
             .await?;
     Ok(row.map(|(job, known)| {
-        if known == hash {
+        if known == hash || defect!("content-under-a-key-not-compared") {
             Submitted::Same(job)
         } else {
             Submitted::Other

@@ -19,12 +19,14 @@ struct Death {
 impl Death {
     /// The attempt's state, whether it counts, and why.
     fn ending(&self) -> (&'static str, bool, &'static str) {
-        let attributed = self.in_hand <= 1 && !self.stop_requested;
+        let alone = self.in_hand <= 1 || defect!("neighbours-charged");
+        let stopped = self.stop_requested && !defect!("requested-stop-charged");
+        let attributed = alone && !stopped && !defect!("death-not-charged");
         if self.intent {
             let reason = "its owner died between the outside request and its answer";
             return ("outcome_unknown", attributed, reason);
         }
-        if self.stop_requested {
+        if stopped {
             return ("stopped", false, "its owner was asked to stop");
         }
         if attributed {
@@ -175,8 +177,8 @@ async fn end(
 /// Settles an intent without an answer, unless its answer arrived this very moment.
 async fn write_is_unknown(connection: &mut PgConnection, job: Uuid) -> Result<bool, sqlx::Error> {
     let settled = sqlx::query(
-        "update outside_writes set state = 'unknown', answer = 'none: its owner died'
-         where job_id = $1 and state = 'intended'",
+        altered!("intent-of-the-dead-repeated", "update outside_writes set state = 'unknown', answer = 'none: its owner died'
+         where job_id = $1 and state = 'intended'", "set state = 'unknown'" => "set state = 'not_performed'"),
     )
     .bind(job)
     .execute(connection)
@@ -209,13 +211,19 @@ pub(super) async fn judge_dead(
     .bind(owner)
     .fetch_one(&mut *connection)
     .await?;
-    if crashed && in_hand > 0 {
+    if crashed && in_hand > 0 && !defect!("no-trial-after-a-crash") {
         sqlx::query(
-            "update fleet set trial_left = $2, trial_at = coalesce(trial_at, clock_timestamp())
-             where $1 > 1 or trial_left is not null",
+            altered!("crash-goes-on-with-the-trial", "update fleet set trial_left = $2, trial_at = coalesce(trial_at, clock_timestamp())
+             where $1 > 1 or trial_left is not null", "or trial_left is not null" => "and trial_left is null"),
         )
         .bind(in_hand)
-        .bind(trial_length)
+        .bind(if defect!("trial-one-longer") {
+            trial_length + 1
+        } else if defect!("trial-one-shorter") {
+            trial_length - 1
+        } else {
+            trial_length
+        })
         .execute(connection)
         .await?;
     }

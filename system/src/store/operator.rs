@@ -72,16 +72,17 @@ struct Latest {
 impl Latest {
     /// Whether a replay may be ordered.
     fn may_replay(&self) -> Decided {
-        if self.replayed {
+        if self.replayed && !defect!("replayed-twice") {
             return Err(Refusal::Settled);
         }
-        if self.resolution.as_deref() == Some("done") {
+        if self.resolution.as_deref() == Some("done") && !defect!("replayed-after-done") {
             return Err(Refusal::Done);
         }
-        if self.cause.is_none() {
+        if self.cause.is_none() && !defect!("replayed-without-a-cause") {
             return Err(Refusal::NoCause);
         }
-        if self.label == "outcome unknown" && self.resolution.is_none() {
+        let looked = self.resolution.is_some() || defect!("unknown-outcome-replayed-unseen");
+        if self.label == "outcome unknown" && !looked {
             return Err(Refusal::NotResolved);
         }
         Ok(())
@@ -143,7 +144,7 @@ impl Store {
             let Some(latest) = latest(&mut transaction, subject).await? else {
                 return Ok(Err(Refusal::NotInQuarantine));
             };
-            sqlx::query("update quarantine set cause = $2, cause_at = now() where id = $1")
+            sqlx::query(altered!("cause-not-kept", "update quarantine set cause = $2, cause_at = now() where id = $1", "cause = $2," => "cause = left($2, 0),"))
                 .bind(latest.id)
                 .bind(cause)
                 .execute(&mut *transaction)
@@ -173,6 +174,13 @@ impl Store {
                 return Ok(Err(refusal));
             }
             record_resolution(&mut transaction, &latest, "done", checked).await?;
+            if defect!("done-sends-again") {
+                sqlx::query("insert into outbox (job_id, body) values ($1, $2)")
+                    .bind(job)
+                    .bind(message::body(job))
+                    .execute(&mut *transaction)
+                    .await?;
+            }
             sqlx::query(
                 "update outside_writes set state = 'performed', answer = 'an operator checked'
                  where job_id = $1",
@@ -180,10 +188,12 @@ impl Store {
             .bind(job)
             .execute(&mut *transaction)
             .await?;
-            sqlx::query(
+            sqlx::query(altered!(
+                "done-without-the-text",
                 "insert into results (job_id, text)
                  select $1, (select text from outside_writes where job_id = $1)",
-            )
+                "(select text from outside_writes where job_id = $1)" => "null"
+            ))
             .bind(job)
             .execute(&mut *transaction)
             .await?;
@@ -243,7 +253,11 @@ impl Store {
             if let Err(refusal) = latest.may_replay() {
                 return Ok(Err(refusal));
             }
-            sqlx::query("update quarantine set replayed_at = now() where id = $1")
+            sqlx::query(altered!(
+                "record-deleted-by-its-replay",
+                "update quarantine set replayed_at = now() where id = $1",
+                "update quarantine set replayed_at = now()" => "delete from quarantine"
+            ))
                 .bind(latest.id)
                 .execute(&mut *transaction)
                 .await?;
@@ -307,6 +321,11 @@ async fn record_resolution(
     resolution: &str,
     checked: &str,
 ) -> Result<(), sqlx::Error> {
+    let checked = if defect!("what-was-checked-lost") {
+        ""
+    } else {
+        checked
+    };
     sqlx::query(
         "update quarantine set resolution = $2, checked = $3, resolved_at = now() where id = $1",
     )

@@ -27,6 +27,8 @@ pub(crate) struct Backlog {
     pub(crate) unsent: i64,
     pub(crate) oldest_unsent_seconds: Option<f64>,
     pub(crate) unsendable: i64,
+    /// Whether the oldest waits for longer than it should.
+    pub(crate) lagging: bool,
 }
 
 /// Rows that this publisher alone holds. They are freed when it ends, however it ends.
@@ -47,9 +49,9 @@ impl Store {
             }
             let mut transaction = self.pool.begin().await?;
             let entries: Vec<Entry> = sqlx::query_as(
-                "select id, job_id, body, refusals, failures from outbox
+                altered!("publishers-share-rows", "select id, job_id, body, refusals, failures from outbox
                  where state = 'unsent' and next_try_at <= now()
-                 order by next_try_at, id limit $1 for update skip locked",
+                 order by next_try_at, id limit $1 for update skip locked", " for update skip locked" => ""),
             )
             .bind(i64::from(batch))
             .fetch_all(&mut *transaction)
@@ -71,22 +73,30 @@ impl Store {
     /// An idle publisher asks often: that takes no transaction.
     async fn is_any_due(&self) -> Result<bool, sqlx::Error> {
         sqlx::query_scalar(
-            "select exists (select 1 from outbox where state = 'unsent' and next_try_at <= now())",
+            altered!("rows-behind-a-mark-forgotten", "select exists (select 1 from outbox where state = 'unsent' and next_try_at <= now())", "state = 'unsent'" => "state = 'unsent' and id > (select coalesce(max(id), 0) from outbox where state = 'delivered')"),
         )
         .fetch_one(&self.pool)
         .await
     }
 
-    /// How many rows wait, since when, and how many never will be sent.
-    pub(crate) async fn backlog(&self) -> Result<Backlog, StoreError> {
+    /// How many rows wait, since when, whether that is longer than `lag`, and how many never
+    /// will be sent.
+    pub(crate) async fn backlog(&self, lag: Duration) -> Result<Backlog, StoreError> {
         self.limit(async {
-            sqlx::query_as(
-                "select count(*) filter (where state = 'unsent') as unsent,
+            sqlx::query_as(altered!(
+                "age-of-every-row",
+                altered!("unsendable-not-counted", altered!("unsent-counts-every-row", altered!("age-of-the-newest-row", "select count(*) filter (where state = 'unsent') as unsent,
                         extract(epoch from now() - min(created_at) filter (where state = 'unsent'))::float8
                             as oldest_unsent_seconds,
+                        coalesce(now() - min(created_at) filter (where state = 'unsent')
+                                 > make_interval(secs => $1), false) as lagging,
                         count(*) filter (where state = 'unsendable') as unsendable
-                 from outbox",
-            )
+                 from outbox", "min(created_at)" => "max(created_at)"),
+                "filter (where state = 'unsent') as unsent" => "as unsent"),
+                "filter (where state = 'unsendable')" => "filter (where false)"),
+                "min(created_at) filter (where state = 'unsent')" => "min(created_at)"
+            ))
+            .bind(lag.as_secs_f64())
             .fetch_one(&self.pool)
             .await
         })
@@ -112,7 +122,9 @@ impl Claim {
 
     /// The queue refused the row itself. It is tried again at once, three times in all.
     pub(crate) async fn refused(&mut self, entry: &Entry, why: &str) -> Result<(), StoreError> {
-        let query = if entry.refusals + 1 < REFUSALS {
+        let query = if defect!("refused-for-ever")
+            || entry.refusals + 1 < REFUSALS && !defect!("refused-once-is-unsendable")
+        {
             sqlx::query(
                 "update outbox set refusals = refusals + 1, last_error = $2
                  where id = $1 and job_id = $3",

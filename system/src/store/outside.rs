@@ -37,7 +37,11 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             let intended = sqlx::query(
-                "insert into outside_writes as w (job_id, state, message_id, number, text)
+                altered!(
+                    "answered-write-repeated",
+                    altered!(
+                        "intent-of-the-superseded",
+                        "insert into outside_writes as w (job_id, state, message_id, number, text)
                  select a.job_id, 'intended', a.message_id, a.number, $4
                  from attempts a
                  where a.message_id = $1 and a.number = $2 and a.job_id = $3 and a.state = 'started'
@@ -48,6 +52,10 @@ impl Store {
                      text = excluded.text, answer = null, intended_at = clock_timestamp(), answered_at = null
                  where w.state = 'not_performed'
                     or (w.state = 'intended' and w.message_id = $1 and w.number = $2)",
+                        " and a.state = 'started'\n                   and may_act(a.incarnation)" => ""
+                    ),
+                    "where w.state = 'not_performed'" => "where w.state <> 'unknown'"
+                ),
             )
             .bind(&attempt.message_id)
             .bind(attempt.number)
@@ -128,8 +136,8 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             sqlx::query(
-                "update outside_writes set state = 'unknown', answer = $4
-                 where job_id = $3 and message_id = $1 and number = $2 and state = 'intended'",
+                altered!("unanswered-write-repeated", "update outside_writes set state = 'unknown', answer = $4
+                 where job_id = $3 and message_id = $1 and number = $2 and state = 'intended'", "set state = 'unknown'" => "set state = 'not_performed'"),
             )
             .bind(&attempt.message_id)
             .bind(attempt.number)

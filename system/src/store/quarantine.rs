@@ -102,6 +102,25 @@ impl Store {
             .bind(without_nul(hand_over.diagnostics))
             .execute(&mut *transaction)
             .await?;
+            let altered = if defect!("last-stage-of-the-first") {
+                "update quarantine q set last_stage = (select stage from attempts a where a.job_id = q.job_id
+                     order by received_at limit 1) where q.job_id = $1"
+            } else if defect!("attempts-not-on-record") {
+                "update quarantine set attempts = '[]' where job_id = $1"
+            } else if defect!("count-not-on-record") {
+                "update quarantine set counted = 0 where job_id = $1"
+            } else if defect!("replayed-by-itself") {
+                "with again as (update jobs set state = 'pending', series = series + 1 where id = $1 returning id)
+                 insert into outbox (job_id, body) select id, json_build_object('job_id', id) from again"
+            } else {
+                ""
+            };
+            if !altered.is_empty() {
+                sqlx::query(altered)
+                    .bind(job)
+                    .execute(&mut *transaction)
+                    .await?;
+            }
             transaction.commit().await?;
             Ok(Kept::Durably)
         })
@@ -175,12 +194,16 @@ async fn reason_to_stop(
         return Ok(Some("stopped"));
     }
     let (open, seen, spoiled): (i64, i64, i64) = sqlx::query_as(
-        "select (select count(*) from quarantine
+        altered!("brake-forgets-time-outs", altered!("window-too-wide", altered!("window-too-narrow", altered!("resumed-brake-looks-back", altered!("capacity-counts-the-settled", "select (select count(*) from quarantine
                  where resolution is distinct from 'done' and replayed_at is null),
                 count(*),
                 count(*) filter (where state = 'quarantined' and label in ('attempt limit', 'timed out'))
          from (select j.state, j.label from jobs j, fleet f
-               where j.ended_at > f.brake_since order by j.ended_at desc limit 50) recent",
+               where j.ended_at > f.brake_since order by j.ended_at desc limit 50) recent", "where resolution is distinct from 'done' and replayed_at is null" => "where true"),
+            "j.ended_at > f.brake_since" => "j.ended_at is not null"),
+            "limit 50" => "limit 20"),
+            "limit 50" => "limit 500"),
+            "('attempt limit', 'timed out')" => "('attempt limit')"),
     )
     .fetch_one(connection)
     .await?;
@@ -205,12 +228,32 @@ struct Recent {
 impl Recent {
     /// Whether one more record under `label` would lose something or condemn the healthy.
     fn reason_to_stop(&self, label: &str, limits: config::Quarantine) -> Option<&'static str> {
-        if self.open >= i64::from(limits.quarantine_capacity) {
+        let mut capacity = i64::from(limits.quarantine_capacity);
+        if defect!("capacity-one-more") {
+            capacity += 1;
+        }
+        if self.open >= capacity && !defect!("capacity-ignored") {
             return Some("quarantine full");
         }
         let share = i64::from(limits.quarantine_share);
-        let braked = matches!(label, "attempt limit" | "timed out");
-        if braked && self.seen >= LEAST_SEEN && self.spoiled * 100 > share * self.seen {
+        let braked = match label {
+            "timed out" => !defect!("time-outs-pass-the-brake"),
+            "attempt limit" => !defect!("no-brake"),
+            _ => defect!("brake-on-every-label"),
+        };
+        let least = if defect!("brake-sees-five") {
+            5
+        } else if defect!("brake-sees-eleven") {
+            11
+        } else {
+            LEAST_SEEN
+        };
+        let spoiled = if defect!("brake-at-the-share") {
+            self.spoiled + 1
+        } else {
+            self.spoiled
+        };
+        if braked && self.seen >= least && spoiled * 100 > share * self.seen {
             return Some("too large a share quarantined");
         }
         None

@@ -62,10 +62,10 @@ async fn reconcile(
     };
     adopt(connection, &delivery.message_id, job, series).await?;
     let judged = judge_others(connection, None, job, judge).await?;
-    if state != "pending" {
+    if state != "pending" && !defect!("finished-job-failed") {
         return Ok(Finding::Ended);
     }
-    if judged.others_alive {
+    if judged.others_alive && !defect!("failed-under-a-living-owner") {
         return Ok(Finding::Open);
     }
     let unknown: bool = sqlx::query_scalar(
@@ -74,7 +74,7 @@ async fn reconcile(
     .bind(job)
     .fetch_one(&mut *connection)
     .await?;
-    if unknown {
+    if unknown && !defect!("unknown-outcome-failed") {
         return Ok(Finding::OutcomeUnknown { document });
     }
     fail(connection, delivery, job, series).await?;
@@ -105,6 +105,21 @@ async fn fail(
     .bind(delivery.receive_count)
     .execute(&mut *connection)
     .await?;
+    let altered = if defect!("failed-without-its-attempts") {
+        "update failures set attempts = '[]' where job_id = $1"
+    } else if defect!("never-attempted-not-told") {
+        "update failures set summary = '0 attempts' where job_id = $1"
+    } else if defect!("last-error-not-told") {
+        "update failures set summary = split_part(summary, ',', 1) where job_id = $1"
+    } else {
+        ""
+    };
+    if !altered.is_empty() {
+        sqlx::query(altered)
+            .bind(job)
+            .execute(&mut *connection)
+            .await?;
+    }
     sqlx::query(
         "update jobs set state = 'failed', ended_at = clock_timestamp()
          where id = $1 and state = 'pending'",

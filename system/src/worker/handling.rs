@@ -45,6 +45,9 @@ impl Worker {
             settings.visibility_timeout,
             deadline + settings.outside_timeout,
         );
+        if defect!("deleted-before-its-end") {
+            self.settle(&delivery, Receipt::Delete).await;
+        }
         let receipt = self.deal_with(&delivery, &attempt, deadline).await?;
         extension.stop().await;
         self.settle(&delivery, receipt).await;
@@ -81,6 +84,15 @@ impl Worker {
                     self.ended_without_crash().await?;
                     Ok(receipt)
                 }
+                Decision::Duplicate if defect!("duplicate-not-deleted") => {
+                    Ok(Receipt::Release(Duration::ZERO))
+                }
+                Decision::OwnerAlive if defect!("message-of-a-living-owner-deleted") => {
+                    Ok(Receipt::Delete)
+                }
+                Decision::OwnerAlive if defect!("message-of-a-living-owner-released") => {
+                    Ok(Receipt::Release(Duration::ZERO))
+                }
                 Decision::Duplicate => Ok(Receipt::Delete),
                 Decision::OwnerAlive => Ok(Receipt::LeaveAlone),
                 Decision::Pause => Ok(Receipt::Release(Duration::ZERO)),
@@ -89,6 +101,15 @@ impl Worker {
                     document,
                     failures,
                 } => {
+                    if defect!("deleted-before-its-record") {
+                        self.settle(delivery, Receipt::Delete).await;
+                    }
+                    let label = match label {
+                        "outcome unknown" if defect!("unknown-outcome-called-attempt-limit") => {
+                            "attempt limit"
+                        }
+                        label => label,
+                    };
                     let ground = Ground { label, failures };
                     let kept = self
                         .quarantine()
@@ -99,7 +120,15 @@ impl Worker {
                 }
                 Decision::UnknownJob => {
                     let why = "no job has this id";
-                    self.set_aside(delivery, attempt, "unknown job", why).await
+                    let label = if defect!("unknown-job-called-undecodable") {
+                        "undecodable"
+                    } else {
+                        "unknown job"
+                    };
+                    if defect!("unknown-job-dropped") {
+                        return Ok(Receipt::Delete);
+                    }
+                    self.set_aside(delivery, attempt, label, why).await
                 }
                 Decision::ProbeFirst(dependency) => {
                     if self.probes.is_well(dependency).await {
@@ -128,7 +157,7 @@ impl Worker {
     ) -> Result<Result<Uuid, Receipt>, StoreError> {
         let limit = self.settings.attempt_limit;
         let earlier = u32::try_from(attempt.number - 1).unwrap_or(0);
-        if earlier >= limit {
+        if earlier >= limit && !defect!("unread-body-read-again") {
             let message_id = &attempt.message_id;
             let unread = self
                 .store
@@ -155,8 +184,16 @@ impl Worker {
             .await;
         match message::job(&delivery.body) {
             Ok(job) => Ok(Ok(job)),
+            Err(_) if defect!("foreign-body-kills-the-worker") => std::process::abort(),
+            Err(_) if defect!("undecodable-dropped") => Ok(Err(Receipt::Delete)),
             Err(error) => {
                 let why = error.to_string();
+                if defect!("undecodable-tried-again") {
+                    self.store
+                        .insist(|| self.store.step_back(attempt, "undecodable"))
+                        .await?;
+                    return Ok(Err(Receipt::Release(Duration::ZERO)));
+                }
                 let receipt = self
                     .set_aside(delivery, attempt, "undecodable", &why)
                     .await?;
@@ -212,6 +249,9 @@ impl Worker {
     /// What a receipt is worth after a hand-over: only a durable record lets it go.
     fn after(&self, kept: HandedOver, attempt: &AttemptKey) -> Receipt {
         match kept {
+            HandedOver::Done if defect!("not-deleted-after-its-record") => {
+                Receipt::Release(Duration::ZERO)
+            }
             HandedOver::Done => Receipt::Delete,
             HandedOver::Waits => Receipt::Release(self.backoff(attempt)),
             HandedOver::Stopped | HandedOver::Reversed => Receipt::Release(Duration::ZERO),
@@ -220,6 +260,12 @@ impl Worker {
 
     /// Doubles with every attempt of the message, up to a quarter of an hour.
     pub(super) fn backoff(&self, attempt: &AttemptKey) -> Duration {
+        if defect!("no-pause-between-attempts") {
+            return Duration::ZERO;
+        }
+        if defect!("pause-between-attempts-too-long") {
+            return LONGEST_BACKOFF;
+        }
         let doublings = u32::try_from(attempt.number - 1).unwrap_or(0).min(16);
         self.settings
             .retry_backoff

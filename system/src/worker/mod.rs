@@ -119,7 +119,15 @@ pub(crate) async fn run(settings: config::Worker) -> Result<(), WorkerError> {
 /// The database and an incarnation of this process in it, as soon as it lets us.
 async fn begin(settings: &config::Worker) -> Result<(Store, Session), StoreError> {
     let connections = settings.concurrency.saturating_add(1);
+    if defect!("start-needs-a-well-database") {
+        let store = Store::connect(&settings.database, "worker", connections).await?;
+        let session = store.open_session(settings.lease, settings.trial_length);
+        return Ok((store.clone(), session.await?));
+    }
     let store = Store::wait_for(&settings.database, "worker", connections).await?;
+    if defect!("restart-forgets-the-stop") {
+        store.resume_fleet().await?;
+    }
     let session = store
         .insist(|| store.open_session(settings.lease, settings.trial_length))
         .await?;
@@ -129,7 +137,14 @@ async fn begin(settings: &config::Worker) -> Result<(Store, Session), StoreError
 /// Warns of a redrive policy that gives messages up before the attempt limit does:
 /// receives are counted there, and not every receive is a failure.
 async fn preflight(queue: Queue, limit: u32, setbacks: u32) {
-    let needed = limit.saturating_add(1).saturating_add(setbacks);
+    let needed = if defect!("warning-forgets-the-hand-over") {
+        limit.saturating_add(setbacks)
+    } else {
+        limit.saturating_add(1).saturating_add(setbacks)
+    };
+    if defect!("no-warning-of-too-few-receives") {
+        return;
+    }
     match queue.most_receives().await {
         Ok(Some(allowed)) if allowed < needed => tracing::warn!(
             "maxReceiveCount is {allowed}, but {limit} attempts, their hand-over and {setbacks} \

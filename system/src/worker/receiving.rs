@@ -27,13 +27,24 @@ pub(super) async fn run(
         let (worker, stop) = (worker.clone(), stop.clone());
         async move {
             requested.cancelled().await;
-            request_stop(&worker).await;
+            if !defect!("stop-recorded-at-the-end") {
+                request_stop(&worker).await;
+            }
+            if defect!("receives-after-sigterm") {
+                tokio::time::sleep(Duration::from_millis(1500)).await;
+            }
             stop.cancel();
         }
     });
     let mut tasks = Tasks::new();
     receive(&worker, &stop, &mut tasks).await?;
     drain(&worker, &mut tasks).await?;
+    if defect!("stop-recorded-at-the-end") {
+        request_stop(&worker).await;
+    }
+    if defect!("leaves-with-an-error") {
+        std::process::exit(1);
+    }
     let ended = worker.store.incarnation_ended(worker.keeper.incarnation);
     if tokio::time::timeout(worker.settings.grace, ended)
         .await
@@ -97,7 +108,15 @@ fn start(worker: Arc<Worker>) -> Receiving {
         let settings = &worker.settings;
         Ok(worker
             .queue
-            .receive(room, settings.wait_time, settings.visibility_timeout)
+            .receive(
+                room,
+                settings.wait_time,
+                if defect!("receive-hides-for-hours") {
+                    Duration::from_hours(12)
+                } else {
+                    settings.visibility_timeout
+                },
+            )
             .await)
     })
 }
@@ -134,7 +153,18 @@ async fn begin(
     if batch.is_empty() {
         return Ok(());
     }
-    give_back(worker, &mut batch).await?;
+    if !defect!("late-receives-kept") {
+        give_back(worker, &mut batch).await?;
+    }
+    if defect!("read-before-recorded") {
+        for delivery in &batch {
+            let message_id = &delivery.message_id;
+            worker
+                .checkpoint
+                .reached("decoding", None, message_id)
+                .await;
+        }
+    }
     let received: Vec<Received<'_>> = batch
         .iter()
         .map(|delivery| Received {
@@ -166,6 +196,10 @@ async fn begin(
 /// Lets work in hand finish inside the grace, then gives back what has not asked the
 /// outside service yet.
 async fn drain(worker: &Worker, tasks: &mut Tasks) -> Result<(), WorkerError> {
+    if defect!("work-in-hand-abandoned") {
+        tasks.shutdown().await;
+        return Ok(());
+    }
     let finished = async {
         while let Some(done) = tasks.join_next().await {
             done??;

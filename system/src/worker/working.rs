@@ -69,11 +69,16 @@ impl Worker {
                     .insist(|| self.store.end_attempt(attempt, &ending))
                     .await?;
                 let stopped = ending.state == "stopped";
-                let after = if stopped {
+                let after = if stopped && defect!("stop-hides-for-hours") {
+                    Duration::from_hours(10)
+                } else if stopped {
                     Duration::ZERO
                 } else {
                     self.backoff(attempt)
                 };
+                if stopped && defect!("not-given-back-at-a-stop") {
+                    return Ok(Receipt::LeaveAlone);
+                }
                 Ok(Receipt::Release(after))
             }
             Halt::Dependency(dependency, ending) => {
@@ -115,7 +120,7 @@ impl Worker {
         dependency: Dependency,
         ending: Option<&Ending>,
     ) -> Result<Blame, StoreError> {
-        let ill = !self.probes.is_well(dependency).await;
+        let ill = !defect!("probe-does-not-confirm") && !self.probes.is_well(dependency).await;
         let enough = self.settings.outage_after;
         let store = &self.store;
         let blame = store
@@ -142,8 +147,9 @@ impl Worker {
             () = self.grace_over.cancelled() => {
                 Ok(Err(Halt::End(ending("stopped", false, "its owner was asked to stop", ""))))
             }
-            () = tokio::time::sleep_until(work.deadline) => {
-                Ok(Err(Halt::End(ending("failed", true, "timed out", ""))))
+            () = tokio::time::sleep_until(work.deadline), if !defect!("deadline-ignored") => {
+                let counted = !defect!("time-outs-not-counted");
+                Ok(Err(Halt::End(ending("failed", counted, "timed out", ""))))
             }
             text = self.text(work) => text,
         }
@@ -155,10 +161,16 @@ impl Worker {
             Err(error) => {
                 let said = error.to_string();
                 let halt = match error {
+                    DocumentError::Unwell(_) if defect!("read-failure-is-the-messages") => {
+                        failed("document unreadable", &said)
+                    }
                     DocumentError::Unwell(_) => Halt::Dependency(
                         Dependency::DocumentStore,
                         ending("failed", true, "dependency: document store", &said),
                     ),
+                    DocumentError::Throttled if defect!("throttled-read-counted") => {
+                        failed("throttled: document store", &said)
+                    }
                     DocumentError::Throttled => {
                         Halt::End(ending("failed", false, "throttled: document store", &said))
                     }
@@ -177,7 +189,22 @@ impl Worker {
         let parsed =
             tokio::task::spawn_blocking(move || extract(&document.media_type, &document.content));
         Ok(match parsed.await {
+            Ok(Ok(_)) if defect!("text-invented") => {
+                Ok("Nothing in this document harms a parser. So it is said.".into())
+            }
+            Ok(Ok(text)) if defect!("text-without-its-end") => Ok(text.chars().take(45).collect()),
             Ok(Ok(text)) => Ok(text),
+            Ok(Err(_)) if defect!("malformed-has-an-empty-text") => Ok(String::new()),
+            Ok(Err(error)) if defect!("malformed-not-counted") => Err(Halt::End(ending(
+                "failed",
+                false,
+                "malformed document",
+                &error.to_string(),
+            ))),
+            Ok(Err(error)) if defect!("malformed-blamed-on-the-store") => Err(Halt::Dependency(
+                Dependency::DocumentStore,
+                ending("failed", true, "malformed document", &error.to_string()),
+            )),
             Ok(Err(error)) => Err(failed("malformed document", &error.to_string())),
             Err(panic) => Err(failed("parser panicked", &panic.to_string())),
         })
@@ -187,14 +214,15 @@ impl Worker {
     /// leaves; from then on the attempt is not given up before its answer is recorded.
     async fn write_outside(&self, work: &Work<'_>, text: &str) -> Progress<()> {
         let (attempt, job) = (work.attempt, work.job);
+        let characters = text.chars().count();
+        if defect!("asked-before-its-intent") {
+            self.outside.notify(job, work.document, characters).await;
+        }
         advance!(
             self.step(|| self.store.intend_write(attempt, job, text))
                 .await
         );
-        let answer = self
-            .outside
-            .notify(job, work.document, text.chars().count())
-            .await;
+        let answer = self.outside.notify(job, work.document, characters).await;
         let (known, said) = match &answer {
             Answer::Performed(said) => (Known::Performed, said),
             Answer::NotPerformed(said) | Answer::Throttled(said) | Answer::Refused(said) => {
@@ -209,6 +237,9 @@ impl Worker {
             .step(|| self.store.write_answered(attempt, job, known, said))
             .await?;
         if let Err(halt) = recorded {
+            if defect!("late-answer-forgotten") {
+                return Ok(Err(halt));
+            }
             let late = format!("late answer, {known:?}: {said}");
             self.store
                 .insist(|| self.store.keep_evidence(attempt, job, &late))
@@ -217,15 +248,22 @@ impl Worker {
         }
         Ok(match answer {
             Answer::Performed(_) => Ok(()),
+            Answer::Throttled(said) if defect!("throttling-is-an-outage") => Err(Halt::Dependency(
+                Dependency::Outside,
+                ending("failed", false, "throttled: outside service", &said),
+            )),
             Answer::Throttled(said) => Err(Halt::End(ending(
                 "failed",
-                false,
+                defect!("throttling-counted"),
                 "throttled: outside service",
                 &said,
             ))),
             Answer::NotPerformed(said) => Err(Halt::Dependency(
                 Dependency::Outside,
                 ending("failed", true, "dependency: outside service", &said),
+            )),
+            Answer::Refused(said) if defect!("refused-write-not-counted") => Err(Halt::End(
+                ending("failed", false, "refused by the outside service", &said),
             )),
             Answer::Refused(said) | Answer::Unknown { why: said, .. } => {
                 Err(failed("refused by the outside service", &said))
@@ -236,7 +274,8 @@ impl Worker {
     async fn commit(&self, work: &Work<'_>, text: &str) -> Progress<()> {
         let mut repeated = false;
         self.step(|| {
-            let look_first = std::mem::replace(&mut repeated, true);
+            let look_first =
+                std::mem::replace(&mut repeated, true) && !defect!("lost-commit-not-looked-up");
             self.store
                 .commit_result(work.attempt, work.job, text, look_first)
         })
