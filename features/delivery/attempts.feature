@@ -6,6 +6,7 @@ Feature: A failed attempt is not a failed job
   Scenario: a row without a result means a second attempt, not a duplicate (K1)
     Given the message M1
     And 2 instances of the worker run
+    And the visibility timeout is 2
     And the worker is killed at attempt-recorded of M1 once
     When M1 is submitted
     Then the totals are
@@ -28,19 +29,21 @@ Feature: A failed attempt is not a failed job
       | outside requests | 1         |
     And M1 ended as completed
     And M1 passed committed 1 time
+    And M1 was received <receives> times
+    And the worker was killed 1 time
 
     Examples:
-      | stage            | started |
-      | received         | 1       |
-      | attempt-recorded | 2       |
-      | started          | 2       |
-      | read             | 2       |
-      | processing       | 2       |
-      | outside-answered | 2       |
-      | finishing        | 2       |
-      | committing       | 2       |
-      | committed        | 1       |
-      | deleted          | 1       |
+      | stage            | started | receives |
+      | received         | 1       | 2        |
+      | attempt-recorded | 2       | 2        |
+      | started          | 2       | 2        |
+      | read             | 2       | 2        |
+      | processing       | 2       | 2        |
+      | outside-answered | 2       | 2        |
+      | finishing        | 2       | 2        |
+      | committing       | 2       | 2        |
+      | committed        | 1       | 2        |
+      | deleted          | 1       | 1        |
 
   Scenario: the client reads the result before the message is deleted
     Given the message M1
@@ -60,6 +63,7 @@ Feature: A failed attempt is not a failed job
 
   Scenario: the COMMIT arrived and its answer did not, or it never arrived (K8)
     Given the messages M1 and M2
+    And the visibility timeout is 2
     And the worker loses the reply at committed of M1 once
     And the worker loses its request at committed of M2 once
     When all messages are submitted
@@ -69,6 +73,9 @@ Feature: A failed attempt is not a failed job
       | left in queue    | 0 |
       | outside requests | 2 |
     And M1 and M2 passed committed 1 time
+    And M1 and M2 were received 1 time
+    And M1 passed committing 1 time
+    And M2 passed committing 2 times
     And the worker was started 1 time
 
   Scenario: a message that is delivered twice is worked on once
@@ -85,6 +92,7 @@ Feature: A failed attempt is not a failed job
       | left in queue    | 0 |
       | outside requests | 1 |
     And M1 passed committed 1 time
+    And M1 was received 3 times
 
   Scenario: a duplicate of a finished job is recognised and deleted
     Given the messages M1 to M5
@@ -95,7 +103,9 @@ Feature: A failed attempt is not a failed job
       | completed        | 5 |
       | left in queue    | 0 |
       | outside requests | 5 |
+      | dead letters     | 0 |
     And M1 to M5 were sent 2 times
+    And M1 to M5 were received 2 times
 
   Scenario: of two workers that race, one commits
     Given the message M1

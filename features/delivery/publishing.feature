@@ -67,6 +67,7 @@ Feature: The gap between the outbox and the queue
       | completed        | 10 |
       | left in queue    | 0  |
       | outside requests | 10 |
+    And accepted was passed at least 11 times
 
   Scenario: the answer to a batch is read entry by entry
     Given the messages M1 to M5
@@ -82,6 +83,7 @@ Feature: The gap between the outbox and the queue
       | left in queue    | 0 |
     And M1 to M5 were sent 1 time
     And M1 to M5 passed marked 1 time
+    And M3 passed sending 3 times
 
   Scenario: a batch whose answer is lost is sent again
     Given the messages M1 to M5
@@ -108,6 +110,8 @@ Feature: The gap between the outbox and the queue
       | unsendable    | 0 |
       | left in queue | 0 |
     And M1 and M2 were sent 1 time
+    And M1 passed sending 6 times
+    And M2 passed sending 3 times
 
   Scenario: the network repeats a send
     Given the message M1
@@ -148,3 +152,53 @@ Feature: The gap between the outbox and the queue
       | left in queue    | 0 |
     And M1 was sent 2 times
     And M2 was sent 1 time
+
+  Scenario: a queue that refuses is not asked without a pause
+    Given the message M1
+    And the publish backoff is 200ms
+    And the queue answers "InternalFailure"
+      | only  | SendMessage |
+      | until | 700ms       |
+    When M1 is submitted
+    Then the totals are
+      | completed     | 1 |
+      | left in queue | 0 |
+    And the few failed sends of M1 is "true"
+
+  Scenario: a row that is refused for a while blocks nobody
+    Given the messages M1 to M3
+    And the queue answers "InternalFailure"
+      | only  | SendMessage  |
+      | for   | M1           |
+      | until | marked of M3 |
+    When all messages are submitted
+    Then the totals are
+      | completed     | 3 |
+      | left in queue | 0 |
+
+  Scenario: the outbox lags for as long as its oldest row waits too long
+    Given the messages M1 and M2
+    And the outbox lag is 500ms
+    And the system is running
+    When the publisher is stopped
+    And M1 is submitted
+    And the outbox lags of M1 becomes "true"
+    And M2 is submitted
+    Then the outbox lags of M1 is still "true"
+    And the unsent rows of M1 is still "2"
+    When the publisher is started
+    Then the totals are
+      | completed | 2 |
+    And the outbox lags of M1 is "false"
+    And the unsendable rows of M1 is 0
+
+  Scenario: a row that becomes durable after a later one is sent as well
+    Given the messages M1 and M2
+    And the client gives up after 300 ms
+    And the api is delayed by 600 ms at recording of M1 once
+    When the client submits M1 and gets no answer
+    And M2 is submitted
+    And the client submits M1 until it is told its job
+    Then the totals are
+      | completed     | 2 |
+      | left in queue | 0 |

@@ -5,6 +5,7 @@ Feature: The gap before the queue
 
   Scenario: twenty posts at once with one key make one job (K10 a)
     Given the message M1
+    And the api is delayed by 300 ms at recording of M1 once
     When the client submits M1 20 times at once
     Then every answer names the same job
     And no answer was a server error
@@ -21,7 +22,8 @@ Feature: The gap before the queue
     And the api is killed at submitted of M1 once
     When the client submits M1 and gets no answer
     And the client submits M1 again
-    Then the totals are
+    Then the outbox rows of M1 is still "1"
+    And the totals are
       | attempts started | 1 |
       | completed        | 1 |
       | left in queue    | 0 |

@@ -17,6 +17,7 @@ Feature: Five messages, one of which kills its worker
       | dead letters                | 0          |
       | outside requests            | 4          |
     And M3 was received <receives> times
+    And paused was passed 0 times
     And the worker died <limit> times by itself
     And M1, M2, M4 and M5 ended as completed
     And M3 ended as quarantined

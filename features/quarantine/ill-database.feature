@@ -42,6 +42,7 @@ Feature: The database itself is ill
       | left in queue    | 0  |
       | dead letters     | 0  |
       | outside requests | 50 |
+    And the worker logged "trying again"
 
   Scenario: the database dies and comes back with what it had acknowledged
     Given the database has a server of its own

@@ -43,3 +43,4 @@ Feature: The queue itself is ill
       | quarantined      | 0  |
       | left in queue    | 0  |
       | outside requests | 10 |
+    And stepped-back was passed at least 10 times

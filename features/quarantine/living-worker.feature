@@ -18,6 +18,7 @@ Feature: A living worker is taken for dead
       | quarantined      | 0 |
       | left in queue    | 0 |
       | outside requests | 4 |
+    And the worker logged "reporting back"
 
   Scenario: a worker reports back while another is charging its death
     Given the message M1
@@ -119,7 +120,7 @@ Feature: A living worker is taken for dead
     And 2 instances of the worker run
     And the attempt limit is 1
     And the lease is 600ms
-    And the visibility timeout is 1
+    And the visibility timeout is 2
     And the worker gets SIGSTOP at processing of M1 once
     And the worker is held at stepped-back of M1 once
     When M1 is submitted
@@ -134,3 +135,44 @@ Feature: A living worker is taken for dead
       | quarantined      | 0 |
       | left in queue    | 0 |
       | outside requests | 1 |
+
+  Scenario: two workers are cut off from the database for longer than their leases
+    Given the messages M1 and M2
+    And 2 instances of the worker run
+    And the lease is 1s
+    And the worker is held at processing of M1 and M2 once
+    When all messages are submitted
+    And M1 and M2 have passed processing
+    And the database hangs
+      | of    | worker-1 |
+      | until | 1500ms   |
+    And the database hangs
+      | of    | worker-2 |
+      | until | 1800ms   |
+    And the held worker goes on
+    Then the totals are
+      | attempts started | 2 |
+      | attempts counted | 0 |
+      | completed        | 2 |
+      | outside requests | 2 |
+    And charging was passed 0 times
+
+  Scenario: a worker that was superseded does not announce a write any more
+    Given the message M1
+    And 2 instances of the worker run
+    And the lease is 600ms
+    And the visibility timeout is 2
+    And the worker gets SIGSTOP at processing of M1 on time 1
+    And the worker is held at processing of M1 on time 2
+    When M1 is submitted
+    And M1 has passed processing 2 times
+    And the worker goes on
+    And the charges of M1 becomes "0"
+    And the held worker goes on
+    Then the totals are
+      | attempts started | 2 |
+      | attempts counted | 0 |
+      | completed        | 1 |
+      | quarantined      | 0 |
+      | outside requests | 1 |
+    And M1 passed outside-intended 1 time

@@ -37,6 +37,9 @@ Feature: A person decides what happens to a quarantined message
       | outside requests | 3 |
     And the state of M2 is "succeeded"
     And M2 has 4 attempts started
+    And the records of M2 is 1
+    And the cause on record of M2 is "the worker was killed by hand"
+    And the operator may not run replay for M2
 
   Scenario: an unknown outcome is replayed only after a person found that it was not done
     Given the worker is killed at outside-intended of M3 the first time
@@ -44,8 +47,9 @@ Feature: A person decides what happens to a quarantined message
     Then the label of M3 is "outcome unknown"
     When the operator runs cause "the worker was killed by hand" for M3
     Then the operator may not run replay for M3
-    When the operator runs resolve "not done" for M3
-    And the operator runs replay for M3
+    When the operator runs looked "the service's own log" for M3
+    Then the checked on record of M3 is "the service's own log"
+    When the operator runs replay for M3
     Then M3 ended as completed
     And M3 has 1 outside requests
 
@@ -56,3 +60,8 @@ Feature: A person decides what happens to a quarantined message
     When the operator runs resolve "done" for M3
     Then the state of M3 is "succeeded"
     And M3 has 1 outside requests
+    And the client text of M3 is exactly its content
+    And M3 was sent 1 time
+    When the operator runs cause "the worker was killed by hand" for M3
+    Then the operator may not run replay for M3
+    And the operator is told "nothing is left to replay"

@@ -10,11 +10,14 @@ Feature: A shared outage is nobody's failure
       | until | paused          |
     When all messages are submitted
     Then the totals are
+      | attempts started | 6 |
       | attempts counted | 0 |
       | completed        | 5 |
       | quarantined      | 0 |
       | left in queue    | 0 |
       | outside requests | 5 |
+    And M2 has 2 attempts started
+    And paused was passed with "outside service"
 
   Scenario Outline: an outage in the middle of 200 messages, 20 in hand
     Given the messages M1 to M200
