@@ -12,6 +12,9 @@ use crate::gherkin::{Exit, Project as _, Step, StepKind};
 pub(super) struct StepsArguments {
     #[command(flatten)]
     manifest: ManifestArgument,
+    /// Only what has all of these words: a name, an explanation, a synonym
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
     /// For programs
     #[arg(long)]
     json: bool,
@@ -41,16 +44,45 @@ pub(super) fn steps<A: Application>(
         .vocabulary()
         .compile()
         .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
+    let words: Vec<String> = arguments
+        .words
+        .iter()
+        .map(|word| word.to_lowercase())
+        .collect();
+    let steps: Vec<&Step<_>> = vocabulary.steps().iter().collect();
+    let steps: Vec<&Step<_>> = steps
+        .into_iter()
+        .filter(|step| says(step, &words))
+        .collect();
     let text = if arguments.json {
-        let entries: Vec<Entry<'_>> = vocabulary.steps().iter().map(entry).collect();
+        let entries: Vec<Entry<'_>> = steps.into_iter().map(entry).collect();
         let text = serde_json::to_string_pretty(&entries);
         text.map_err(|error| Halt::broken(miette::miette!("{error}")))? + "\n"
     } else {
-        let mut text = list(vocabulary.steps());
+        let mut text = list(&steps);
+        let mut found = !steps.is_empty();
         for (kind, names) in vocabulary.names() {
-            let _ = writeln!(text, "{{{kind}}}: {}", names.join(", "));
+            let fitting: Vec<&str> = names
+                .iter()
+                .map(String::as_str)
+                .filter(|name| words.iter().all(|word| name.to_lowercase().contains(word)))
+                .collect();
+            if words.is_empty() || !fitting.is_empty() {
+                found = true;
+                let _ = writeln!(text, "{{{kind}}}: {}", fitting.join(", "));
+            }
         }
-        text += OWN_PARAMETERS;
+        if !found {
+            let words = arguments.words.join(" ");
+            let help = "`rehearse steps` lists all phrases";
+            return Err(Halt::invalid(miette::miette!(
+                help = help,
+                "no phrase and no name has `{words}`"
+            )));
+        }
+        if words.is_empty() {
+            text += OWN_PARAMETERS;
+        }
         text
     };
     surroundings
@@ -84,8 +116,18 @@ fn entry<W>(step: &Step<W>) -> Entry<'_> {
     }
 }
 
+/// Whether all of these words stand somewhere in a phrase or in what is said of it.
+fn says<W>(step: &Step<W>, words: &[String]) -> bool {
+    let texts = [&step.expression, &step.doc, &step.example, &step.group];
+    let texts = texts.into_iter().chain(&step.aliases).chain(&step.synonyms);
+    let texts: Vec<String> = texts.map(|text| text.to_lowercase()).collect();
+    words
+        .iter()
+        .all(|word| texts.iter().any(|text| text.contains(word)))
+}
+
 /// The phrases under their headings; headings and phrases in the order of the packs.
-fn list<W>(steps: &[Step<W>]) -> String {
+fn list<W>(steps: &[&Step<W>]) -> String {
     let mut groups: Vec<&str> = Vec::new();
     for step in steps {
         if !groups.contains(&step.group.as_str()) {

@@ -20,6 +20,7 @@ mod feature;
 mod interrupt;
 pub mod libtest;
 mod lint;
+mod nearness;
 mod outcome;
 mod parameter;
 mod plan;

@@ -165,10 +165,11 @@ fn problem<W>(
     let text = step.text.clone();
     let mut span = step.span.clone();
     let kind = match found {
-        Found::None { nearest } => ProblemKind::Undefined {
+        Found::None { nearest, aside } => ProblemKind::Undefined {
             text,
             kind: step.kind,
             nearest,
+            aside,
         },
         Found::OtherKind { step: index } => ProblemKind::OtherKind {
             text,

@@ -128,8 +128,10 @@ pub enum ProblemKind {
         text: String,
         /// Where it stands.
         kind: StepKind,
-        /// The phrase that reads most like it.
-        nearest: Option<String>,
+        /// The phrases that read most like it, the nearest first.
+        nearest: Vec<String>,
+        /// What is to be said of such sentences.
+        aside: Option<&'static str>,
     },
     /// Several phrases fit.
     #[error("several steps of the vocabulary read `{text}`")]
@@ -212,17 +214,19 @@ impl ProblemKind {
                 .unwrap_or_else(|| "add the column to the examples' heading".to_owned()),
             Self::NoSteps => "add steps, or take the scenario away".to_owned(),
             Self::Keyword { keyword } => format!("write `{keyword} …`"),
-            Self::Undefined {
-                text,
-                kind,
-                nearest,
-            } => {
-                let meant = nearest.as_ref().map_or_else(String::new, |nearest| {
-                    format!("the nearest phrase is `{nearest}`\n")
-                });
+            Self::Undefined { nearest, aside, .. } => {
+                let aside = aside.map_or_else(String::new, |aside| format!("{aside}\n"));
+                let meant = match nearest.as_slice() {
+                    [] => String::new(),
+                    [nearest] => format!("the nearest phrase is `{nearest}`\n"),
+                    [first, others @ ..] => {
+                        let others = others.iter().map(|other| format!("\n  or `{other}`"));
+                        let others: String = others.collect();
+                        format!("the nearest phrase is `{first}`{others}\n")
+                    }
+                };
                 format!(
-                    "{meant}`rehearse steps` lists all phrases; a new one begins with\n  {}",
-                    snippet(*kind, text)
+                    "{aside}{meant}`rehearse steps` lists all phrases, `rehearse steps WORD` searches them"
                 )
             }
             Self::Ambiguous { phrases, .. } => {
@@ -286,33 +290,6 @@ fn quoted(names: &[String]) -> String {
         shown.push(format!("and {} more", names.len() - SHOWN));
     }
     shown.join(", ")
-}
-
-/// The first line of a new step for this text.
-fn snippet(kind: StepKind, text: &str) -> String {
-    let constructor = kind.to_string().to_lowercase();
-    let words = text.split(' ').map(|word| {
-        let bare = word.trim_end_matches([',', '.']);
-        if bare.parse::<i64>().is_ok() {
-            word.replace(bare, "{int}")
-        } else if bare.parse::<nix::sys::signal::Signal>().is_ok() {
-            word.replace(bare, "{signal}")
-        } else if bare.len() > 1 && bare.starts_with('M') && bare[1..].parse::<u32>().is_ok() {
-            word.replace(bare, "{message}")
-        } else {
-            word.chars().fold(String::new(), |mut escaped, c| {
-                // A backslash for the expression, written in a Rust string.
-                escaped.push_str(if "({/\\".contains(c) { "\\\\" } else { "" });
-                escaped.push_str(if c == '"' { "\\" } else { "" });
-                escaped.push(c);
-                escaped
-            })
-        }
-    });
-    format!(
-        "Step::{constructor}(\"{}\")",
-        words.collect::<Vec<_>>().join(" ")
-    )
 }
 
 impl fmt::Display for Problem {

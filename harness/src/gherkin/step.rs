@@ -150,6 +150,8 @@ pub struct Step<W> {
     pub expression: String,
     /// Older phrases for the same thing. They stay valid; phrases are an API.
     pub aliases: Vec<String>,
+    /// Other words that people use for it: a search and a hint find it by them.
+    pub synonyms: Vec<String>,
     /// One line that says what it means.
     pub doc: String,
     /// A line of a feature that uses it, keyword included.
@@ -198,6 +200,7 @@ impl<W> Clone for Step<W> {
             also: self.also.clone(),
             expression: self.expression.clone(),
             aliases: self.aliases.clone(),
+            synonyms: self.synonyms.clone(),
             doc: self.doc.clone(),
             example: self.example.clone(),
             group: self.group.clone(),
@@ -223,6 +226,7 @@ pub struct StepDraft<W> {
     also: Vec<StepKind>,
     expression: String,
     aliases: Vec<String>,
+    synonyms: Vec<String>,
     doc: String,
     example: String,
     group: String,
@@ -239,6 +243,7 @@ impl<W> StepDraft<W> {
             also: Vec::new(),
             expression,
             aliases: Vec::new(),
+            synonyms: Vec::new(),
             doc: String::new(),
             example: String::new(),
             group: String::new(),
@@ -254,9 +259,16 @@ impl<W> StepDraft<W> {
         self
     }
 
-    /// Keeps an older phrase valid.
+    /// Keeps an older phrase valid, or accepts another one that can only mean this.
     pub fn alias(mut self, expression: impl Into<String>) -> Self {
         self.aliases.push(expression.into());
+        self
+    }
+
+    /// Names other words that people use for it, with blanks between them.
+    pub fn known_as(mut self, words: &str) -> Self {
+        let words = words.split_whitespace().map(str::to_owned);
+        self.synonyms.extend(words);
         self
     }
 
@@ -317,6 +329,7 @@ impl<W> StepDraft<W> {
             also: self.also,
             expression: self.expression,
             aliases: self.aliases,
+            synonyms: self.synonyms,
             doc: self.doc,
             example: self.example,
             group: self.group,

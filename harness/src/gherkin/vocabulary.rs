@@ -7,6 +7,7 @@ use cucumber_expressions::{Expression, SingleExpression};
 use regex::Regex;
 
 use super::arguments::Arguments;
+use super::nearness;
 use super::parameter::{Names, NotAValue, Parameter, Value};
 use super::scenario::{Scenario, StepText};
 use super::step::{Objection, Step, StepKind};
@@ -25,6 +26,9 @@ pub struct Complaint {
     pub help: Option<String>,
 }
 
+/// Words, and what is to be said of a sentence with one of them.
+type Aside = (&'static str, &'static str);
+
 type Check = Box<dyn Fn(&Scenario, &[(&str, &Arguments)]) -> Vec<Complaint> + Send + Sync>;
 
 /// The phrases that features may use.
@@ -32,6 +36,7 @@ pub struct Vocabulary<W> {
     names: Names,
     steps: Vec<Step<W>>,
     checks: Vec<Check>,
+    asides: Vec<Aside>,
 }
 
 impl<W> Vocabulary<W> {
@@ -41,6 +46,7 @@ impl<W> Vocabulary<W> {
             names,
             steps: Vec::new(),
             checks: Vec::new(),
+            asides: Vec::new(),
         }
     }
 
@@ -59,6 +65,14 @@ impl<W> Vocabulary<W> {
         check: impl Fn(&Scenario, &[(&str, &Arguments)]) -> Vec<Complaint> + Send + Sync + 'static,
     ) -> Self {
         self.checks.push(Box::new(check));
+        self
+    }
+
+    /// Says something of sentences with one of these words that are no phrase: there may
+    /// be no need to say them.
+    #[must_use]
+    pub fn aside(mut self, words: &'static str, remark: &'static str) -> Self {
+        self.asides.push((words, remark));
         self
     }
 
@@ -86,6 +100,7 @@ impl<W> Vocabulary<W> {
             steps: self.steps,
             phrases,
             checks: self.checks,
+            asides: self.asides,
         };
         compiled.find_duplicates(&mut errors);
         compiled.check_examples(&mut errors);
@@ -97,20 +112,27 @@ impl<W> Vocabulary<W> {
     }
 }
 
+/// A phrase that is so much like a sentence is meant rather than one of values alone.
+const MEANT: f64 = 0.5;
+
 /// A vocabulary that was checked and can match.
 pub struct Compiled<W> {
     names: Names,
     steps: Vec<Step<W>>,
     phrases: Vec<Phrase>,
     checks: Vec<Check>,
+    asides: Vec<Aside>,
 }
 
 /// What a step of a feature turned out to be.
 pub(super) enum Found {
     /// One phrase of the vocabulary, with its values.
     One { step: usize, arguments: Arguments },
-    /// None. The nearest phrase, if any is near.
-    None { nearest: Option<String> },
+    /// None. The phrases that are near, the nearest first.
+    None {
+        nearest: Vec<String>,
+        aside: Option<&'static str>,
+    },
     /// A phrase, but of another kind.
     OtherKind { step: usize },
     /// Several.
@@ -188,27 +210,73 @@ impl<W> Compiled<W> {
         if let [phrase, ..] = matching.as_slice() {
             return Found::OtherKind { step: phrase.step };
         }
-        let wrong = self
-            .phrases
+        let near = || nearness::nearest(&self.steps, &self.names, (kind, text));
+        if let Some((phrase, wrong)) = self.nearly(kind, text) {
+            // A phrase of values alone takes any sentence that has its form.
+            let own = self.steps[phrase.step].expression.as_str();
+            let likelier = || {
+                let near = near();
+                near.first()
+                    .is_some_and(|(likeness, phrase)| *likeness >= MEANT && *phrase != own)
+            };
+            if !(nearness::is_catch_all(&phrase.expression) && likelier()) {
+                return wrong;
+            }
+        }
+        Found::None {
+            nearest: near()
+                .into_iter()
+                .map(|(_, phrase)| phrase.to_owned())
+                .collect(),
+            aside: self.aside(text),
+        }
+    }
+
+    /// The phrase that a sentence is, if it is one.
+    #[cfg(test)]
+    pub(crate) fn meaning(&self, kind: StepKind, text: &str) -> Option<&str> {
+        match self.find(kind, text) {
+            Found::One { step, .. } => Some(&self.steps[step].expression),
+            _ => None,
+        }
+    }
+
+    /// The phrases that are named to whoever writes this.
+    #[cfg(test)]
+    pub(crate) fn nearest(&self, kind: StepKind, text: &str) -> Vec<String> {
+        match self.find(kind, text) {
+            Found::None { nearest, .. } => nearest,
+            Found::WrongValue { kind, text, .. } => vec![format!("no {kind}: {text}")],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is remarked to whoever writes this.
+    #[cfg(test)]
+    pub(crate) fn remark(&self, text: &str) -> Option<&'static str> {
+        self.aside(text)
+    }
+
+    fn aside(&self, text: &str) -> Option<&'static str> {
+        let said = |word: &str| {
+            text.split_whitespace()
+                .any(|other| other.eq_ignore_ascii_case(word))
+        };
+        let mut asides = self.asides.iter();
+        asides.find_map(|(words, remark)| words.split_whitespace().any(said).then_some(*remark))
+    }
+
+    /// The phrase that fits but for its values, and which of them is wrong.
+    fn nearly(&self, kind: StepKind, text: &str) -> Option<(&Phrase, Found)> {
+        self.phrases
             .iter()
             .filter(|phrase| self.steps[phrase.step].may_be(kind))
             .filter_map(|phrase| match phrase.values(text, &phrase.lenient) {
-                Values::Wrong { count, first } => Some((count, phrase.literal, first)),
+                Values::Wrong { count, first } => Some((count, phrase, first)),
                 _ => None,
             })
-            .min_by_key(|(count, literal, _)| (*count, usize::MAX - literal));
-        if let Some((_, _, wrong)) = wrong {
-            return wrong;
-        }
-        let likeness = |step: &Step<W>| likeness(&step.expression, text);
-        let nearest = self
-            .steps
-            .iter()
-            .map(|step| (likeness(step), step))
-            .filter(|(likeness, _)| *likeness >= 0.4)
-            .max_by(|(one, _), (other, _)| one.total_cmp(other))
-            .map(|(_, step)| step.expression.clone());
-        Found::None { nearest }
+            .min_by_key(|(count, phrase, _)| (*count, usize::MAX - phrase.literal))
+            .map(|(_, phrase, wrong)| (phrase, wrong))
     }
 
     fn find_duplicates(&self, errors: &mut Vec<VocabularyError>) {
@@ -267,25 +335,6 @@ impl<W> Compiled<W> {
     }
 }
 
-/// How much of the fixed words of a phrase and of a text is the same, from 0 to 1.
-fn likeness(expression: &str, text: &str) -> f64 {
-    let words: Vec<&str> = expression
-        .split_whitespace()
-        .filter(|word| !word.contains(['{', '(', '/']))
-        .collect();
-    let mut rest: Vec<&str> = text.split_whitespace().collect();
-    let all = words.len() + rest.len();
-    let mut same = 0_u32;
-    for word in &words {
-        let like = |other: &&str| strsim::jaro_winkler(word, other) > 0.9;
-        if let Some(position) = rest.iter().position(like) {
-            rest.swap_remove(position);
-            same += 2;
-        }
-    }
-    f64::from(same) / f64::from(u32::try_from(all).unwrap_or(u32::MAX).max(1))
-}
-
 /// One expression of one step, compiled.
 struct Phrase {
     step: usize,
@@ -308,7 +357,10 @@ impl Values {
         match self {
             Self::Right(arguments) => Found::One { step, arguments },
             Self::Wrong { first, .. } => first,
-            Self::No => Found::None { nearest: None },
+            Self::No => Found::None {
+                nearest: Vec::new(),
+                aside: None,
+            },
         }
     }
 }
@@ -491,7 +543,7 @@ mod tests {
         };
         assert_eq!((kind.as_str(), text.as_str()), ("stage", "procesing"));
         let unknown = vocabulary.find(StepKind::When, "the worker is killed softly");
-        assert!(matches!(unknown, Found::None { nearest: Some(_) }));
+        assert!(matches!(unknown, Found::None { nearest, .. } if !nearest.is_empty()));
     }
 
     #[test]

@@ -88,6 +88,15 @@ pub enum Event {
         /// The messages it had in hand.
         in_hand: Vec<MessageName>,
     },
+    /// What a process wrote last, whose end nobody had ordered or announced.
+    LastWords {
+        /// Whose.
+        incarnation: Incarnation,
+        /// The last lines.
+        lines: Vec<String>,
+        /// The file that holds all of it.
+        log: String,
+    },
     /// All connections of an ended incarnation have ended on both sides.
     Drained {
         /// Which.

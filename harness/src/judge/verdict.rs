@@ -1,5 +1,7 @@
 //! From a history to a verdict.
 
+mod deaths;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::totals::last_counted;
@@ -76,9 +78,11 @@ pub struct Judgement {
 /// outweigh what was not proven.
 pub fn judge(evidence: Evidence<'_>) -> Judgement {
     let mut violations = invariant::violations(evidence);
-    violations.extend(unexpected_deaths(evidence));
+    let deaths = deaths::unexpected(evidence);
+    violations.extend(deaths.violations);
     violations.extend(contradictions(evidence));
-    let errors = errors(evidence);
+    let mut errors = errors(evidence);
+    errors.extend(deaths.errors);
     let faults = faults(evidence);
     let mut unproven: Vec<String> = faults
         .values()
@@ -149,34 +153,6 @@ pub fn submitted(entries: &[Entry]) -> BTreeSet<&MessageName> {
                 message: Some(message),
                 ..
             } => Some(message),
-            _ => None,
-        })
-        .collect()
-}
-
-fn unexpected_deaths(evidence: Evidence<'_>) -> Vec<Violation> {
-    evidence
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.event {
-            Event::Exited {
-                incarnation,
-                code,
-                signal,
-                cause: DeathCause::Unexpected,
-                ..
-            } => {
-                let how = match (code, signal) {
-                    (_, Some(signal)) => format!("of {signal}"),
-                    (Some(code), None) => format!("with exit code {code}"),
-                    (None, None) => "unseen".to_owned(),
-                };
-                Some(Violation {
-                    invariant: "no process dies unasked",
-                    text: format!("{incarnation} died {how}; nothing had ordered or announced it"),
-                    evidence: vec![entry.seq],
-                })
-            }
             _ => None,
         })
         .collect()

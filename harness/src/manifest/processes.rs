@@ -14,7 +14,7 @@ use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::table::{Table, choice, list, named_things, text, wrong_type};
 use super::totals::read_claim;
-use super::{Background, Container, Process, Ready, Restart};
+use super::{Background, Container, Pattern, Process, Ready, Restart};
 use crate::ids::{DependencyName, RoleName};
 
 /// How long a process may take to become ready.
@@ -51,10 +51,6 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     let command = read_command(cx, &table, &placeholders);
     let instances = table.number(cx, "instances", 1, (0, MOST_INSTANCES.into()));
     let listens = table.flag(cx, "listens", false);
-    let ready = match table.get("ready") {
-        None => Some(Ready::Started),
-        Some(node) => read_ready(cx, node, name),
-    };
     let restart = match table.text(cx, "restart") {
         None => None,
         Some(None) => Some(Restart::Always),
@@ -69,6 +65,11 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     let consumes = match table.get("consumes") {
         None => Some(None),
         Some(node) => read_consumes(cx, node, &table.what("consumes")).map(Some),
+    };
+    let ready = match (table.get("ready"), &consumes) {
+        (Some(node), _) => read_ready(cx, node, name),
+        (None, Some(Some((dependency, queue)))) => Some(first_receive(dependency, queue)),
+        (None, _) => Some(Ready::Started),
     };
     let ready_within = table.duration(cx, "ready_within", READY_WITHIN);
     let stop_within = table.duration(cx, "stop_within", STOP_WITHIN);
@@ -92,6 +93,17 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
         memory: memory?,
         container: container?,
     })
+}
+
+/// A consumer is ready once it asked for a message.
+fn first_receive(dependency: &DependencyName, queue: &str) -> Ready {
+    Ready::Call {
+        dependency: dependency.clone(),
+        pattern: Pattern::Action {
+            action: "ReceiveMessage".to_owned(),
+            queue: Some(queue.to_owned()),
+        },
+    }
 }
 
 /// `started`, `{ http: /path }`, `{ call: … }` or `{ output: … }`.

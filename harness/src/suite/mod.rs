@@ -3,7 +3,10 @@
 
 mod application;
 mod declared;
+mod instances;
 mod scene;
+#[cfg(test)]
+mod sentences;
 mod steps;
 
 use std::ffi::{OsStr, OsString};
@@ -105,6 +108,18 @@ impl Project for Suite {
             .into_iter()
             .fold(Vocabulary::new(self.names()), Vocabulary::with)
             .checked_by(declared::check)
+            .checked_by({
+                let manifest = Arc::clone(&self.manifest);
+                move |scenario, steps| instances::check(&manifest, scenario, steps)
+            })
+            .aside(
+                "lost lose loses loss disappears vanishes missing",
+                "that nothing is lost is judged in every scenario, without being asked",
+            )
+            .aside(
+                "twice duplicate duplicated duplicates repeated double doubled",
+                "that nothing ends twice, and that no outside write is repeated, is judged in every scenario, without being asked",
+            )
     }
 
     fn limits(&self) -> gherkin::Limits {

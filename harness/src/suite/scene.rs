@@ -315,6 +315,9 @@ fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> Vec<Evidence
                 .map(|reason| Evidence::new(Exit::Unproven, reason)),
         );
     }
+    // What ended a step may stand in the history too.
+    let told = |message: &str| outcome.evidence.iter().any(|one| one.message == message);
+    evidence.retain(|one| !told(&one.message));
     evidence
 }
 

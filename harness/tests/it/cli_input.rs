@@ -46,7 +46,7 @@ fn scenario(steps: &str) -> String {
 }
 
 #[test]
-fn an_undefined_step_comes_with_the_nearest_phrase_and_a_snippet() {
+fn an_undefined_step_comes_with_the_nearest_phrase() {
     let _plain = plain();
     insta::assert_snapshot!(
         "undefined",

@@ -145,7 +145,11 @@ fn what_is_left_out_takes_its_default() {
     let worker = &manifest.processes[&RoleName::new("worker")];
     assert_eq!(worker.instances, 1);
     assert!(!worker.listens);
-    assert!(matches!(worker.ready, Ready::Started));
+    let Ready::Call { pattern, .. } = &worker.ready else {
+        panic!("{:?}", worker.ready)
+    };
+    let first = "ReceiveMessage on queue `orders`";
+    assert_eq!(pattern.describe(), first);
     assert_eq!(worker.restart, Restart::Always);
     assert_eq!(worker.ready_within, Duration::from_secs(15));
     assert_eq!(worker.stop_within, Duration::from_secs(10));

@@ -112,6 +112,23 @@ fn a_record_at_the_limit_that_is_cut_or_too_early_is_seen() {
     }
 }
 
+/// Its own words stand in the report, once, however often it was started.
+#[test]
+fn a_process_that_dies_at_once_is_an_error_of_its_start_with_its_last_words() {
+    let packer = ("[python3, -m, desk, packer]", "[python3, -m, disk, packer]");
+    let ready = "    ready: { call: { dependency: belt, action: ReceiveMessage } }\n";
+    for at_once in ["", "    ready: started\n"] {
+        let Some(desk) = Desk::new() else { return };
+        desk.break_rule("rehearsal.yaml", &[packer, (ready, at_once)]);
+        let done = desk.rehearse(&["--name", "patience: 1"]);
+        let seen = said(&done);
+        assert_eq!(done.status.code(), Some(3), "{seen}");
+        assert!(seen.contains("No module named disk"), "{seen}");
+        assert!(seen.contains("/processes/packer-1#"), "{seen}");
+        assert!(seen.matches("No module named disk").count() <= 2, "{seen}");
+    }
+}
+
 #[test]
 fn a_misspelt_announcement_is_told_with_its_process_and_the_nearest_stage() {
     let Some(desk) = Desk::new() else { return };

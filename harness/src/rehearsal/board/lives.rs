@@ -51,6 +51,15 @@ impl Board {
         self.0.history.nudge();
     }
 
+    /// Whether it made any call yet. For rare questions: reads the whole history.
+    pub(in crate::rehearsal) fn has_called(&self, incarnation: &Incarnation) -> bool {
+        self.0.history.read(|entries| {
+            entries.iter().any(|entry| {
+                matches!(&entry.event, Event::Called { author, .. } if author.incarnation() == Some(incarnation))
+            })
+        })
+    }
+
     /// A process was reaped; says why as far as the board can tell.
     pub(in crate::rehearsal) fn exited(
         &self,
@@ -58,7 +67,7 @@ impl Board {
         code: Option<i32>,
         signal: Option<String>,
         wanted: Option<DeathCause>,
-    ) {
+    ) -> DeathCause {
         let (cause, in_hand) = {
             let mut state = self.state();
             state.living.remove(incarnation);
@@ -86,6 +95,7 @@ impl Board {
             cause,
             in_hand: in_hand.into_iter().collect(),
         });
+        cause
     }
 
     /// All connections of an ended incarnation have ended: what it held is nobody's.

@@ -36,9 +36,9 @@ pub enum ProcessError {
         /// Which.
         source: UnknownPlaceholder,
     },
-    /// It died again and again before it was ready.
+    /// It died again and again before it was ready, or without ever making a call.
     #[error(
-        "`{process}` died {times} times in a row before it was ready; the last time it {outcome}; see {log}"
+        "`{process}` died {times} times in a row before it did anything; the last time it {outcome}\nthe end of its output ({log}):{output}"
     )]
     CrashLoop {
         /// Which.
@@ -49,6 +49,8 @@ pub enum ProcessError {
         outcome: ExitOutcome,
         /// Where its output is.
         log: String,
+        /// Its last lines, each on a line of its own.
+        output: String,
     },
     /// The scenario asks for a process that does not run.
     #[error("no `{process}` is running")]

@@ -12,7 +12,7 @@ use super::super::surroundings::Surroundings;
 use super::slot::{Current, Now, Running, Slot};
 use super::{ProcessError, Processes, locked, signal_name};
 use crate::deployment::readiness::{self, Cause, Condition};
-use crate::deployment::{ExitOutcome, Logs, Start};
+use crate::deployment::{Child, ExitOutcome, Logs, Start};
 use crate::history::{DeathCause, Event};
 use crate::ids::Incarnation;
 use crate::manifest::{Address, Process, Ready, Restart};
@@ -20,8 +20,11 @@ use crate::tap::Tap;
 
 /// How long the dependencies may take to see the end of a dead process's connections.
 const DRAIN: Duration = Duration::from_secs(10);
-/// So many unordered deaths in a row before the process was ready are a crash loop.
+/// So many unordered deaths in a row, each before the process was ready or without a
+/// call of it, are a crash loop.
 const FALSE_STARTS: u32 = 5;
+/// How many of the last lines of its output are told of a process that died unasked.
+const LAST_WORDS: usize = 10;
 
 impl Processes {
     pub(super) async fn supervise(self, slot: Arc<Slot>) {
@@ -47,17 +50,17 @@ impl Processes {
             slot.current.send_replace(Some(running.current.clone()));
             let condition = self.condition(&process, &running);
             let child = running.current.child.clone();
+            let incarnation = running.current.incarnation.clone();
+            let ordered = Arc::clone(&running.current.cause);
+            let mut was_ready = false;
             match readiness::ready(&child, process.ready_within, condition).await {
                 Ok(()) => {
-                    false_starts = 0;
+                    was_ready = true;
                     self.0.board.ready(&running.current.incarnation);
                     slot.now.send_replace(Now::Up);
                 }
                 Err(error) if matches!(error.cause, Cause::Died(_)) => {
-                    if locked(&running.current.cause).is_none() {
-                        false_starts += 1;
-                    }
-                    if starts == 1 && false_starts == 1 {
+                    if starts == 1 && locked(&ordered).is_none() {
                         self.settle(&slot, running).await;
                         return self.give_up(&slot, error.into());
                     }
@@ -72,15 +75,23 @@ impl Processes {
                 }
             }
             child.exited().await;
-            let (outcome, log) = self.settle(&slot, running).await;
+            let outcome = self.settle(&slot, running).await;
             slot.now.send_replace(Now::Down);
+            let worked = was_ready && self.0.board.has_called(&incarnation);
+            if worked {
+                false_starts = 0;
+            } else if locked(&ordered).is_none() {
+                false_starts += 1;
+            }
             if false_starts >= FALSE_STARTS {
                 let process = slot.name();
+                let output = child.logs().last_lines(LAST_WORDS);
                 let crash_loop = ProcessError::CrashLoop {
                     process,
                     times: false_starts,
                     outcome,
-                    log,
+                    log: log_of(&child),
+                    output: output.iter().map(|line| format!("\n  {line}")).collect(),
                 };
                 return self.give_up(&slot, crash_loop);
             }
@@ -173,7 +184,7 @@ impl Processes {
 
     /// After a death: nothing of it reaches a dependency any more, its connections end
     /// on both sides, and what it had in hand becomes visible.
-    async fn settle(&self, slot: &Slot, running: Running) -> (ExitOutcome, String) {
+    async fn settle(&self, slot: &Slot, running: Running) -> ExitOutcome {
         let Running {
             current,
             ended,
@@ -192,7 +203,14 @@ impl Processes {
             ExitOutcome::Unknown => (None, None),
         };
         let cause = *locked(&current.cause);
-        board.exited(&current.incarnation, code, signal, cause);
+        let cause = board.exited(&current.incarnation, code, signal, cause);
+        if cause == DeathCause::Unexpected {
+            board.history().append(Event::LastWords {
+                incarnation: current.incarnation.clone(),
+                lines: current.child.logs().last_lines(LAST_WORDS),
+                log: log_of(&current.child),
+            });
+        }
         ended.send_replace(true);
         slot.current.send_replace(None);
         // Else nobody would hear of the end of its connections.
@@ -213,13 +231,7 @@ impl Processes {
         }
         let orphans = board.drained(&current.incarnation);
         self.expire_all(orphans).await;
-        let log = current
-            .child
-            .logs()
-            .paths()
-            .next()
-            .map(|path| path.display().to_string());
-        (outcome, log.unwrap_or_default())
+        outcome
     }
 
     /// What nobody has becomes visible at once, as the end of its visibility would make
@@ -263,4 +275,11 @@ impl Processes {
             }
         }
     }
+}
+
+fn log_of(child: &Child) -> String {
+    let mut paths = child.logs().paths();
+    paths
+        .next()
+        .map_or_else(String::new, |path| path.display().to_string())
 }

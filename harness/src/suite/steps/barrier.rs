@@ -103,6 +103,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the visibility of {messages} ends")
+            .known_as("timeout expires expired redelivered delivered again over visible")
             .doc("What its receivers have in hand becomes visible, as it would when the visibility timeout ends.")
             .example("When the visibility of M1 ends")
             .group(GROUP)

@@ -202,6 +202,7 @@ fn phrase(
         )
     };
     Step::given(format!("the {{process}} {effect} {WHERE}"))
+        .known_as(synonyms(effect))
         .also(StepKind::When)
         .doc(doc)
         .example(example)
@@ -213,6 +214,19 @@ fn phrase(
                 scene.arm(fault)
             })
         })
+}
+
+/// What people call an effect.
+fn synonyms(effect: &str) -> &'static str {
+    match effect {
+        "is killed" => "crashes crash dies die sigkill kill oom after before while during when",
+        "gets {signal}" => "receives receive sent while during when after before",
+        "is held" => "pauses waits stands blocked stuck",
+        "loses its request" => "dropped drop lost",
+        "loses the reply" => "dropped drop lost response answer",
+        "is delayed by {duration}" => "slow slower late latency",
+        _ => "",
+    }
 }
 
 fn held(manifest: &Manifest, arguments: &Arguments) -> Result<Fault, StepError> {

@@ -11,6 +11,7 @@ const GROUP: &str = "processes";
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
         Step::when("the {process} gets {signal}")
+            .known_as("receives sent kill signal")
             .doc("Sends a signal now: to one instance (`worker-2`), or to every instance of the role.")
             .example("When the worker-2 gets SIGSTOP")
             .group(GROUP)

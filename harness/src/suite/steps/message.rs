@@ -41,6 +41,9 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("all messages are submitted")
+            .alias("I submit all messages")
+            .alias("every message is submitted")
+            .known_as("submit send post enqueue everything i")
             .doc("The client submits every declared message, one after the other in their order.")
             .example("When all messages are submitted")
             .group("messages")
@@ -51,6 +54,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("{messages} is/are submitted")
+            .known_as("submit send sent post posted enqueued")
             .doc("The client submits these messages, one after the other.")
             .example("When M1 and M2 are submitted")
             .group("messages")

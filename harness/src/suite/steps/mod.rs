@@ -29,7 +29,7 @@ use crate::manifest::Manifest;
 /// All packs.
 pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {
     vec![
-        setting::pack(),
+        setting::pack(manifest),
         message::pack(),
         fault::pack(manifest),
         outage::pack(manifest),

@@ -10,6 +10,8 @@ const GROUP: &str = "operator";
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
         Step::when("the operator runs {command} for {message}")
+            .alias("the operator runs {command} on {message}")
+            .known_as("replays runs executes")
             .doc("Runs an operator's command of the manifest; it must succeed.")
             .example("When the operator runs replay for M3")
             .group(GROUP)

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::total::check_total;
-use crate::gherkin::{Arguments, Objection, Step, StepError, StepKind, Table};
+use crate::gherkin::{Arguments, Objection, Step, StepDraft, StepError, StepKind, Table};
 use crate::ids::{DependencyName, MessageName, RoleName};
 use crate::manifest::{Manifest, Protocol};
 use crate::outage::{ErrorReply, Moment, Names, Outage, Part, Way};
@@ -105,7 +105,14 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
         .chain(real)
         .map(|(phrase, example, doc, way)| {
             let manifest = Arc::clone(manifest);
-            Step::given(format!("the {{dependency}} {phrase}"))
+            let other =
+                |step, other: &str| StepDraft::alias(step, format!("the {{dependency}} {other}"));
+            let step = Step::given(format!("the {{dependency}} {phrase}"));
+            plain_words(phrase)
+                .iter()
+                .copied()
+                .fold(step, other)
+                .known_as(synonyms(phrase))
                 .also(StepKind::When)
                 .doc(format!(
                     "{doc} A table may say `only`, `of`, `for`, `one message in`, `from`, `until`, and `| if | it gets there |` where it need not come to it."
@@ -157,6 +164,40 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             }),
     );
     pack
+}
+
+/// What people say that can only mean this.
+fn plain_words(phrase: &str) -> &'static [&'static str] {
+    match phrase {
+        "refuses connections" => &[
+            "is down",
+            "is unavailable",
+            "is unreachable",
+            "goes away",
+            "goes down",
+        ],
+        "swallows everything" => &["times out"],
+        "answers {int}" => &["returns {int}", "responds with {int}", "replies with {int}"],
+        _ => &[],
+    }
+}
+
+fn synonyms(phrase: &str) -> &'static str {
+    match phrase {
+        "refuses connections" => {
+            "down unavailable unreachable offline outage away stopped fails lost disconnected"
+        }
+        "resets connections" => "reset drops broken connection",
+        "hangs" => "slow stuck unresponsive",
+        "swallows everything" => "timeout times timed out silent drops blackhole hangs",
+        "is read-only" => "readonly failover replica",
+        "answers {int}" | "answers {string}" => {
+            "returns return responds responding replies error errors fails status throttles"
+        }
+        "freezes" => "frozen paused pause",
+        "dies" => "crashes crash killed restarted",
+        _ => "",
+    }
 }
 
 /// Whose example it is: not every way suits every protocol.

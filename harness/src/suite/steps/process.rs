@@ -12,6 +12,8 @@ const GROUP: &str = "processes";
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
         Step::when("the {process} is stopped")
+            .alias("the {process} stops")
+            .known_as("stops shutdown terminated shut sigterm")
             .doc("Every instance gets SIGTERM, SIGKILL after its grace, and stays down.")
             .example("When the worker is stopped")
             .group(GROUP)
@@ -22,6 +24,8 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is started")
+            .alias("the {process} starts")
+            .known_as("starts boots")
             .doc("Starts every instance that is down and waits until it is ready.")
             .example("When the worker is started")
             .group(GROUP)
@@ -32,6 +36,8 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is restarted")
+            .alias("the {process} restarts")
+            .known_as("restarts restart redeployed deploy bounced")
             .doc("Stops every instance (SIGTERM), starts it again and waits until it is ready.")
             .example("When the worker is restarted")
             .group(GROUP)
@@ -44,6 +50,8 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is killed")
+            .alias("the {process} crashes")
+            .known_as("crashes crash dies die sigkill oom kill")
             .doc("SIGKILL hits every instance now, or the one that is named (`worker-2`); it is started again.")
             .example("When the publisher is killed")
             .group(GROUP)

@@ -21,12 +21,14 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
     let (for_table, for_message) = (Arc::clone(manifest), Arc::clone(manifest));
     vec![
         Step::when("everything is quiet")
+            .known_as("wait until done idle finished settled settles calm")
             .also(StepKind::Then)
             .doc("Waits until nothing more will happen by itself. Steps that compare figures do so by themselves.")
             .example("When everything is quiet")
             .group(GROUP)
             .run(|scene: &mut Scene, _, _, _| Box::pin(async move { scene.snapshot().await.map(drop) })),
         Step::then("the totals are")
+            .known_as("there are empty count counts left none no messages jobs number")
             .doc("Compares totals; a label stands in parentheses: `quarantined (attempt limit)`. Totals may be added: `completed + quarantined`; a figure may be a range: `10 to 20`, `at most 20`, `at least 10`.")
             .example("Then the totals are")
             .group(GROUP)
@@ -73,6 +75,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("{messages} was/were received {int} time(s)")
+            .known_as("delivered redelivered delivery retried again attempts redelivery")
             .doc("Counts deliveries of each of these messages, as witnessed at the queue.")
             .example("Then M3 was received 4 times")
             .group(GROUP)
@@ -89,6 +92,9 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 })
             }),
         Step::then("{messages} ended as {end}")
+            .alias("{messages} is/are {end}")
+            .alias("{messages} has/have ended as {end}")
+            .known_as("finished done finally")
             .doc("Each of these messages has this end, and no other in its series.")
             .example("Then M4 and M5 ended as completed")
             .group(GROUP)
