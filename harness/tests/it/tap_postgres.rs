@@ -7,6 +7,7 @@
 )]
 
 mod boundaries;
+mod copy;
 mod endings;
 mod injection;
 mod protocol;

@@ -7,6 +7,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use super::super::{
     After, Before, Call, ConnectionContext, Discard, Extent, Reply, Request, Side as Boundary,
 };
+use super::copy::CopyIn;
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::{Progress, RoundTrip, Session};
 use super::segment::{Cutter, End, Segment};
@@ -51,17 +52,6 @@ pub(super) struct Outstanding {
     /// Nothing when nothing is executed.
     pub(super) call: Option<Arc<Call>>,
     pub(super) round_trip: RoundTrip,
-    copy: Copying,
-}
-
-/// Whether the client's rows are passed on within a round trip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Copying {
-    No,
-    Rows,
-    /// The rows have ended; in the extended protocol a Sync must follow, because the one
-    /// that came before the rows was ignored.
-    AwaitsSync,
 }
 
 /// A tapped connection.
@@ -74,6 +64,7 @@ pub(super) struct Connection {
     /// How much of the upstream's buffer belongs to frames that were looked at.
     scanned: usize,
     cutter: Cutter,
+    copy: CopyIn,
 }
 
 impl Connection {
@@ -86,14 +77,16 @@ impl Connection {
             outstanding: None,
             scanned: 0,
             cutter: Cutter::default(),
+            copy: CopyIn::default(),
         }
     }
 
     /// Passes round trips on until the connection ends.
     pub(super) async fn run(&mut self) -> Result<(), Ending> {
         loop {
-            while let Some(segment) = self.cutter.cut(&mut self.client.buffer)? {
+            while let Some(segment) = self.next_segment().await? {
                 self.exchange(&segment).await?;
+                self.copy.end();
             }
             self.relay_asynchronous().await?;
             tokio::select! {
@@ -111,6 +104,13 @@ impl Connection {
                 () = self.context.closing.cancelled() => return Err(Ending::Closing),
             }
         }
+    }
+
+    async fn next_segment(&mut self) -> Result<Option<Segment>, Ending> {
+        if self.cutter.is_between_segments() && self.pass_rows_on().await? {
+            return Ok(None);
+        }
+        Ok(self.cutter.cut(&mut self.client.buffer)?)
     }
 
     /// Passes on what the dependency sends while no round trip is under way.
@@ -223,7 +223,6 @@ impl Connection {
         self.outstanding = Some(Outstanding {
             call: call.clone(),
             round_trip,
-            copy: Copying::No,
         });
         let (extent, ending) = self.forward(&bytes).await;
         if let Some(call) = call {
@@ -312,7 +311,7 @@ impl Connection {
                 Progress::Whole => return Ok(true),
                 Progress::CopyIn => {
                     // The client sends its rows only when it has seen this.
-                    outstanding.copy = Copying::Rows;
+                    self.copy.begin();
                     self.deliver().await?;
                 }
                 Progress::More if matches!(tag, b'D' | b'd') && self.scanned > LARGEST_HELD => {
@@ -325,46 +324,21 @@ impl Connection {
 
     /// Passes the rows of a COPY on. False while no more of them are to come.
     async fn pass_rows_on(&mut self) -> Result<bool, Ending> {
-        let Some(outstanding) = &mut self.outstanding else {
-            return Ok(false);
-        };
-        if outstanding.copy == Copying::No {
-            return Ok(false);
-        }
-        let simple = outstanding.round_trip.end == End::Query;
-        let mut end = 0;
-        let mut terminated = false;
-        while outstanding.copy != Copying::No && !terminated {
-            let rest = &self.client.buffer[end..];
-            let Some((tag, length)) = frame::first(rest, frame::from_client)? else {
-                break;
+        loop {
+            let (end, failed) = match &self.outstanding {
+                Some(it) => (it.round_trip.end, it.round_trip.error().is_some()),
+                None => (End::Query, false),
             };
-            match tag {
-                b'd' | b'H' => {}
-                b'c' | b'f' if simple => outstanding.copy = Copying::No,
-                b'c' | b'f' => outstanding.copy = Copying::AwaitsSync,
-                b'S' => {
-                    let failed = outstanding.round_trip.error().is_some();
-                    if outstanding.copy == Copying::AwaitsSync || failed {
-                        outstanding.copy = Copying::No;
-                    }
-                }
-                b'X' => terminated = true,
-                other => return Err(Malformed::Tag(other).into()),
-            }
-            end += length;
-        }
-        let copying = outstanding.copy != Copying::No;
-        if end > 0 {
-            let bytes = self.client.buffer.split_to(end).freeze();
-            if let (_, Some(ending)) = self.forward(&bytes).await {
+            let Some(piece) = self.copy.take(&mut self.client.buffer, end, failed)? else {
+                return Ok(self.copy.is_open());
+            };
+            // More may come in meanwhile, which nothing but this loop would look at.
+            if let (_, Some(ending)) = self.forward(&piece.bytes).await {
                 return Err(ending);
             }
-        }
-        if terminated {
-            Err(Ending::Terminated)
-        } else {
-            Ok(copying)
+            if piece.terminated {
+                return Err(Ending::Terminated);
+            }
         }
     }
 

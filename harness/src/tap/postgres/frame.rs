@@ -37,9 +37,17 @@ impl Malformed {
     }
 }
 
-/// The first frame of `bytes`: its tag and its whole length, or nothing if more bytes
-/// are needed. The length counts from the tag.
+/// The first frame of `bytes`, once it is whole: its tag and its length from the tag on.
 pub(super) fn first(bytes: &[u8], known: fn(u8) -> bool) -> Result<Option<(u8, usize)>, Malformed> {
+    Ok(header(bytes, known)?.filter(|(_, length)| bytes.len() >= *length))
+}
+
+/// The tag of the first frame of `bytes`, and the length that it will have from the tag on,
+/// once these are there.
+pub(super) fn header(
+    bytes: &[u8],
+    known: fn(u8) -> bool,
+) -> Result<Option<(u8, usize)>, Malformed> {
     let Some(&tag) = bytes.first() else {
         return Ok(None);
     };
@@ -56,7 +64,7 @@ pub(super) fn first(bytes: &[u8], known: fn(u8) -> bool) -> Result<Option<(u8, u
             length,
         });
     }
-    Ok((bytes.len() > length).then_some((tag, length + 1)))
+    Ok(Some((tag, length + 1)))
 }
 
 /// Whether a client may send this tag.

@@ -39,6 +39,7 @@
 //! open does the same.
 
 mod connection;
+mod copy;
 mod ending;
 mod frame;
 mod injection;

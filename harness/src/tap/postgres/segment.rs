@@ -61,6 +61,11 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
+    /// Whether no frame of the next segment was looked at.
+    pub(super) fn is_between_segments(&self) -> bool {
+        self.frames.is_empty()
+    }
+
     /// The next whole segment of `buffer`, which loses its bytes.
     pub(super) fn cut(&mut self, buffer: &mut BytesMut) -> Result<Option<Segment>, Malformed> {
         while let Some((tag, length)) = frame::first(&buffer[self.scanned..], frame::from_client)? {
