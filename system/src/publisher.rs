@@ -45,6 +45,9 @@ pub(crate) async fn run(settings: config::Publisher) -> Result<(), PublisherErro
             }
         }
     }
+    if defect!("publisher-leaves-with-an-error") {
+        std::process::exit(1);
+    }
     Ok(())
 }
 

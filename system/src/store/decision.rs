@@ -268,7 +268,14 @@ pub(super) async fn several_deaths(
     .bind(rules.death_window.as_secs_f64())
     .fetch_one(connection)
     .await?;
-    Ok(jobs >= i64::from(rules.deaths))
+    let enough = if defect!("two-deaths-are-several") {
+        2
+    } else if defect!("three-deaths-are-not-several") {
+        4
+    } else {
+        rules.deaths
+    };
+    Ok(jobs >= i64::from(enough))
 }
 
 #[cfg(test)]

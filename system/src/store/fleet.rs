@@ -283,7 +283,7 @@ impl Store {
     pub(crate) async fn fleet_status(&self) -> Result<FleetStatus, StoreError> {
         self.limit(async {
             sqlx::query_as(
-                altered!("paused-outweighs-stopped", "select case when stopped_reason is not null then 'stopped'
+                altered!("the-dead-told-as-workers", altered!("finished-jobs-told-as-pending", altered!("settled-told-as-in-quarantine", altered!("paused-outweighs-stopped", "select case when stopped_reason is not null then 'stopped'
                              when paused_reason is not null then 'paused'
                              when trial_left is not null then 'trial' else 'normal' end as mode,
                         coalesce(stopped_reason, paused_reason) as reason,
@@ -295,6 +295,9 @@ impl Store {
                          where resolution is distinct from 'done' and replayed_at is null) as in_quarantine,
                         (select count(*) from jobs where state = 'pending') as pending
                  from fleet", "when stopped_reason is not null then" => "when paused_reason is not null then 'paused' when stopped_reason is not null then"),
+                "where resolution is distinct from 'done' and replayed_at is null" => "where true"),
+                "where state = 'pending'" => "where state <> 'failed'"),
+                "from incarnations where may_act(id)" => "from incarnations"),
             )
             .fetch_one(&self.pool)
             .await

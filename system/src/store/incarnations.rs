@@ -166,6 +166,11 @@ async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, 
     } else {
         "not c.final"
     };
+    let evident = if defect!("coming-back-not-kept") {
+        "false"
+    } else {
+        "final"
+    };
     let statements = format!(
         "select 1 from incarnations where id = '{incarnation}' for update;
          select 1 from attempts a join incarnations i on i.id = a.incarnation
@@ -190,7 +195,7 @@ async fn beat(connection: &mut PgConnection, incarnation: Uuid) -> Result<Beat, 
          kept as (
              insert into evidence (job_id, message_id, number, what)
              select job_id, message_id, number, 'its owner reported back: it had not died'
-             from charged where final and state = 'died' and job_id is not null),
+             from charged where {evident} and state = 'died' and job_id is not null),
          reversed as (
              update attempts a set counted = false,
                  state = case a.state when 'died' then 'unattributed' else a.state end,

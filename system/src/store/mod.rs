@@ -150,6 +150,16 @@ impl Store {
         Ok(())
     }
 
+    /// Clears a column of the fleet: for defects.
+    pub(crate) async fn forget(&self, column: &str) -> Result<(), StoreError> {
+        let statement = format!("update fleet set {column} = null");
+        sqlx::query(sqlx::AssertSqlSafe(statement))
+            .execute(&self.pool)
+            .await
+            .map(|_| ())
+            .to("build a defect in")
+    }
+
     /// Gives a function of the schema another body: for defects.
     async fn redefine(&self, function: &str, body: &str) -> Result<(), StoreError> {
         let statement = format!(

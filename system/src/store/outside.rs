@@ -92,10 +92,15 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             let recorded = sqlx::query(
-                "update outside_writes w set state = $4, answer = $5, answered_at = clock_timestamp()
+                altered!(
+                    "late-answer-taken-for-a-result",
+                    "update outside_writes w set state = $4, answer = $5, answered_at = clock_timestamp()
                  from attempts a
                  where w.job_id = $3 and w.message_id = $1 and w.number = $2 and w.state in ('intended', $4)
                    and a.message_id = $1 and a.number = $2 and a.state = 'started' and may_act(a.incarnation)",
+                    " and w.state in ('intended', $4)\n                   and a.message_id = $1 and a.number = $2 and a.state = 'started' and may_act(a.incarnation)"
+                        => " and a.message_id = $1 and a.number = $2"
+                ),
             )
             .bind(&attempt.message_id)
             .bind(attempt.number)

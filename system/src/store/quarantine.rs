@@ -107,6 +107,9 @@ impl Store {
                      order by received_at limit 1) where q.job_id = $1"
             } else if defect!("attempts-not-on-record") {
                 "update quarantine set attempts = '[]' where job_id = $1"
+            } else if defect!("ends-not-on-record") {
+                "update quarantine q set attempts = (select jsonb_agg(a - 'state' - 'ended_at')
+                     from jsonb_array_elements(q.attempts) a) where q.job_id = $1"
             } else if defect!("count-not-on-record") {
                 "update quarantine set counted = 0 where job_id = $1"
             } else if defect!("replayed-by-itself") {

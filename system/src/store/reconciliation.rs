@@ -107,6 +107,8 @@ async fn fail(
     .await?;
     let altered = if defect!("failed-without-its-attempts") {
         "update failures set attempts = '[]' where job_id = $1"
+    } else if defect!("receives-not-kept") {
+        "update failures set receives = 1 where job_id = $1"
     } else if defect!("never-attempted-not-told") {
         "update failures set summary = '0 attempts' where job_id = $1"
     } else if defect!("last-error-not-told") {

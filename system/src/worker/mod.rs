@@ -125,8 +125,14 @@ async fn begin(settings: &config::Worker) -> Result<(Store, Session), StoreError
         return Ok((store.clone(), session.await?));
     }
     let store = Store::wait_for(&settings.database, "worker", connections).await?;
+    if defect!("restart-ends-the-trial") {
+        store.forget("trial_left").await?;
+    }
+    if defect!("restart-ends-the-pause") {
+        store.forget("paused_reason").await?;
+    }
     if defect!("restart-forgets-the-stop") {
-        store.resume_fleet().await?;
+        store.forget("stopped_reason").await?;
     }
     let session = store
         .insist(|| store.open_session(settings.lease, settings.trial_length))
