@@ -49,6 +49,7 @@ Feature: The dead-letter queue proves nothing
     And the client state of M2 is "succeeded"
     And M1 ended as failed
     And the given-up attempts of M1 is 2
+    And the given-up receives of M1 is 2
     And the preflight warned "maxReceiveCount is 2"
     And the worker logged "maxReceiveCount is 2"
 

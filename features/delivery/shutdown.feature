@@ -71,6 +71,19 @@ Feature: Deploys stop workers all the time
     And the worker exited with code 0
     And no receipt was touched after it was deleted or released
 
+  Scenario Outline: a <process> with nothing to do leaves at once
+    Given the message M1
+    When M1 is submitted
+    Then the totals are
+      | completed | 1 |
+    When the <process> is stopped
+    Then the <process> exited with code 0
+
+    Examples:
+      | process   |
+      | publisher |
+      | api       |
+
   Scenario: a worker with nothing in hand leaves at once
     Given the message M1
     When M1 is submitted

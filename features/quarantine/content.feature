@@ -28,6 +28,8 @@ Feature: What a quarantine record holds
     And the last stage of M1 is "processing"
     And the last stage of M2 is "started"
     And the attempts in quarantine of M1 is 2
+    And the first end on record of M1 is "died"
+    And the first stage on record of M1 is "started"
 
   Scenario: failures count for a job, whichever copy they met
     Given the message M1

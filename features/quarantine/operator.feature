@@ -65,3 +65,16 @@ Feature: A person decides what happens to a quarantined message
     When the operator runs cause "the worker was killed by hand" for M3
     Then the operator may not run replay for M3
     And the operator is told "nothing is left to replay"
+
+  Scenario: the status tells what is in hand, in quarantine and open
+    When all messages are submitted
+    Then M2 ended as quarantined
+    When the operator runs status
+    Then the operator is told '"mode": "normal"'
+    And the operator is told '"workers": 1'
+    And the operator is told '"in_hand": 0'
+    And the operator is told '"in_quarantine": 1'
+    And the operator is told '"pending": 0'
+    When the operator runs resolve "done" for M2
+    And the operator runs status
+    Then the operator is told '"in_quarantine": 0'

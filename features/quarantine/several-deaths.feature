@@ -5,9 +5,19 @@ Feature: Several messages kill workers close together
 
   Background:
     Given the messages M1 to M5
-    And the worker is killed at processing of M1, M2 and M3 once
+
+  Scenario: two are no reason to pause
+    Given the worker is killed at processing of M1 and M2 once
+    When all messages are submitted
+    Then the totals are
+      | attempts started | 7 |
+      | attempts counted | 2 |
+      | completed        | 5 |
+      | outside requests | 5 |
+    And paused was passed 0 times
 
   Scenario: all dependencies are well, and the deaths stay charged
+    Given the worker is killed at processing of M1, M2 and M3 once
     When all messages are submitted
     Then the totals are
       | attempts started | 8 |
@@ -20,7 +30,8 @@ Feature: Several messages kill workers close together
     And consumption is "normal"
 
   Scenario: a dependency is ill, and nobody stays charged
-    Given the outside answers 503
+    Given the worker is killed at processing of M1, M2 and M3 once
+    And the outside answers 503
       | only  | GET /healthz  |
       | until | deaths-blamed |
     When all messages are submitted

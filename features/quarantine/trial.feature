@@ -17,6 +17,7 @@ Feature: A fleet on trial
     And consumption is "trial"
     When the operator runs pause
     And the operator runs resume
+    And the worker is restarted
     And M3 is submitted
     Then M3 ended as completed
     And consumption is "trial"
@@ -74,6 +75,9 @@ Feature: A fleet on trial
     Then the totals are
       | attempts started | 0 |
       | left in queue    | 1 |
+    And consumption is "paused by an operator"
+    When the worker is restarted
+    Then nothing more happens over 10 calls of the worker
     And consumption is "paused by an operator"
     When the operator runs resume
     Then the totals are
