@@ -18,7 +18,9 @@ Feature: What an answer of the outside service means
     Examples:
       | code |
       | 400  |
+      | 403  |
       | 404  |
+      | 408  |
       | 409  |
       | 422  |
 
@@ -38,7 +40,9 @@ Feature: What an answer of the outside service means
     Examples:
       | code |
       | 302  |
+      | 307  |
       | 500  |
+      | 501  |
       | 502  |
       | 504  |
 
@@ -69,7 +73,7 @@ Feature: What an answer of the outside service means
     Then the totals are
       | quarantined (outcome unknown) | 1 |
       | outside requests              | 1 |
-    And nothing more happens over 4 calls of the worker
+    And nothing more happens over 7 calls of the worker
     And M1 has 1 outside requests
 
   Scenario: a store that asks for patience counts against nobody
@@ -83,3 +87,23 @@ Feature: What an answer of the outside service means
       | quarantined      | 0 |
       | left in queue    | 0 |
     And paused was passed 0 times
+
+  Scenario Outline: <code> of the document store is the document's own failure
+    Given the message M1
+    And the document-store answers <code>
+      | only  | GET /documents/{message} |
+      | until | 3 calls                  |
+    When M1 is submitted
+    Then the totals are
+      | attempts started            | 3 |
+      | attempts counted            | 3 |
+      | quarantined (attempt limit) | 1 |
+      | left in queue               | 0 |
+      | outside requests            | 0 |
+    And paused was passed 0 times
+    And the stored content of M1 is exactly its content
+
+    Examples:
+      | code |
+      | 403  |
+      | 404  |

@@ -61,6 +61,22 @@ Feature: Where the brake begins
       | left in queue               | 0 |
     And consumption is "normal"
 
+  Scenario: unknown outcomes do not brake
+    Given the messages M1 to M12
+    And M12 is malformed
+    And the attempt limit is 1
+    And the quarantine share is 20
+    And the outside answers 502
+      | only | POST /notifications |
+      | for  | M9, M10 and M11     |
+    When all messages are submitted
+    Then the totals are
+      | completed                     | 8 |
+      | quarantined (outcome unknown) | 3 |
+      | quarantined (attempt limit)   | 1 |
+      | left in queue                 | 0 |
+    And consumption is "normal"
+
   Scenario: only the last fifty count
     Given the messages M1 to M75
     And M61 to M75 are malformed

@@ -140,6 +140,7 @@ Feature: A living worker is taken for dead
     Given the messages M1 and M2
     And 2 instances of the worker run
     And the lease is 1s
+    And the visibility timeout is 3
     And the worker is held at processing of M1 and M2 once
     When all messages are submitted
     And M1 and M2 have passed processing

@@ -31,9 +31,9 @@ Feature: What is an outage and what is none
       | outside requests | 3 |
     And paused was passed with "outside service"
 
-  Scenario: failures with successes in between are none
+  Scenario Outline: failures at <stage> with successes in between are none
     Given the messages M1 to M5
-    And the worker is refused with 503 at outside-asked of M1, M3 and M5 once
+    And the worker is refused with 503 at <stage> of M1, M3 and M5 once
     When all messages are submitted
     Then the totals are
       | attempts started | 8 |
@@ -41,6 +41,11 @@ Feature: What is an outage and what is none
       | completed        | 5 |
       | outside requests | 5 |
     And paused was passed 0 times
+
+    Examples:
+      | stage         |
+      | outside-asked |
+      | read          |
 
   Scenario: one message that fails again and again is none
     Given the message M1
@@ -82,15 +87,15 @@ Feature: What is an outage and what is none
       | left in queue               | 0 |
     And paused was passed 0 times
 
-  Scenario: at the limit an ill dependency is found out before anything is given up
+  Scenario Outline: at the limit an ill <dependency> is found out before anything is given up
     Given the message M1
-    And the outside answers 503
-      | only  | POST /notifications |
-      | until | 3 calls             |
-    And the outside answers 503
-      | only  | GET /healthz         |
+    And the <dependency> answers 503
+      | only  | <call>  |
+      | until | 3 calls |
+    And the <dependency> answers 503
+      | only  | GET /healthz            |
       | from  | released of M1, 3 times |
-      | until | paused               |
+      | until | paused                  |
     When M1 is submitted
     Then the totals are
       | attempts started | 4 |
@@ -98,4 +103,9 @@ Feature: What is an outage and what is none
       | completed        | 1 |
       | quarantined      | 0 |
       | outside requests | 1 |
-    And paused was passed with "outside service"
+    And paused was passed with "<reason>"
+
+    Examples:
+      | dependency     | call                     | reason          |
+      | outside        | POST /notifications      | outside service |
+      | document-store | GET /documents/{message} | document store  |

@@ -3,9 +3,9 @@ Feature: A shared outage is nobody's failure
   A dependency is ill and several messages fail against it. None of them is to blame: the fleet
   pauses, nothing counts, and consumption goes on by itself.
 
-  Scenario: at concurrency one, a failed health probe confirms the first failure
+  Scenario Outline: at concurrency one, a failed health probe of the <dependency> confirms the first failure
     Given the messages M1 to M5
-    And the outside refuses connections
+    And the <dependency> refuses connections
       | from  | committed of M1 |
       | until | paused          |
     When all messages are submitted
@@ -17,7 +17,12 @@ Feature: A shared outage is nobody's failure
       | left in queue    | 0 |
       | outside requests | 5 |
     And M2 has 2 attempts started
-    And paused was passed with "outside service"
+    And paused was passed with "<reason>"
+
+    Examples:
+      | dependency     | reason          |
+      | outside        | outside service |
+      | document-store | document store  |
 
   Scenario Outline: an outage in the middle of 200 messages, 20 in hand
     Given the messages M1 to M200

@@ -10,15 +10,16 @@ macro_rules! defect {
     };
 }
 
-/// A statement, or what is made of it where this defect was chosen.
+/// A statement, or what one of these defects makes of it.
 macro_rules! altered {
-    ($name:literal, $sql:expr, $from:literal => $to:literal) => {{
-        let sql: &'static str = $sql;
-        if defect!($name) {
-            crate::defects::replaced(sql, $from, $to)
-        } else {
-            sql
-        }
+    ($sql:expr, $($name:literal: $from:literal => $to:literal,)+) => {{
+        let mut sql: &'static str = $sql;
+        $(
+            if defect!($name) {
+                sql = crate::defects::replaced(sql, $from, $to);
+            }
+        )+
+        sql
     }};
 }
 
@@ -77,15 +78,17 @@ mod tests {
                 continue;
             }
             let code = std::fs::read_to_string(&path).unwrap();
-            for start in ["defect!(", "altered!("] {
-                for after in code.split(start).skip(1) {
-                    let quoted = after.trim_start().strip_prefix('"');
-                    found.extend(
-                        quoted
-                            .and_then(|name| name.split('"').next())
-                            .map(str::to_owned),
-                    );
-                }
+            for after in code.split("defect!(").skip(1) {
+                let quoted = after.trim_start().strip_prefix('"');
+                let name = quoted.and_then(|name| name.split('"').next());
+                found.extend(name.map(str::to_owned));
+            }
+            for line in code.lines().map(str::trim_start) {
+                let parts = line
+                    .strip_prefix('"')
+                    .and_then(|line| line.split_once("\": \""));
+                let altered = parts.filter(|(_, rest)| rest.contains("\" => \""));
+                found.extend(altered.map(|(name, _)| name.to_owned()));
             }
         }
     }

@@ -260,11 +260,12 @@ pub(super) async fn several_deaths(
     if defect!("several-deaths-not-noticed") {
         return Ok(false);
     }
-    let jobs: i64 = sqlx::query_scalar(
-        altered!("deaths-of-one-message-are-several", "select count(distinct job_id) from attempts, fleet
+    let jobs: i64 = sqlx::query_scalar(altered!(
+        "select count(distinct job_id) from attempts, fleet
          where state = 'died' and counted and ended_at > deaths_since
-           and ended_at > clock_timestamp() - make_interval(secs => $1)", "count(distinct job_id)" => "count(*)"),
-    )
+           and ended_at > clock_timestamp() - make_interval(secs => $1)",
+        "deaths-of-one-message-are-several": "count(distinct job_id)" => "count(*)",
+    ))
     .bind(rules.death_window.as_secs_f64())
     .fetch_one(connection)
     .await?;

@@ -118,22 +118,15 @@ async fn blame(
         .execute(&mut *connection)
         .await?;
     let (jobs, lasts): (i64, bool) = sqlx::query_as(altered!(
-        "failures-added-across-dependencies",
-        altered!(
-            "success-in-between-forgotten",
-            altered!(
-                "failures-of-one-message-are-an-outage",
-                "select (select count(distinct a.job_id) from attempts a
+        "select (select count(distinct a.job_id) from attempts a
                  where a.dependency = $1 and a.ended_at > d.last_success_at),
                 f.paused_reason is not distinct from $1
                 or exists (select 1 from attempts a where a.message_id = $2 and a.number = $3
                            and a.started_at < d.outage_ended_at)
          from dependencies d, fleet f where d.name = $1",
-                "count(distinct a.job_id)" => "count(*)"
-            ),
-            "a.ended_at > d.last_success_at" => "a.ended_at is not null"
-        ),
-        "where a.dependency = $1 and" => "where a.dependency is not null and"
+        "failures-of-one-message-are-an-outage": "count(distinct a.job_id)" => "count(*)",
+        "success-in-between-forgotten": "a.ended_at > d.last_success_at" => "a.ended_at is not null",
+        "failures-added-across-dependencies": "where a.dependency = $1 and" => "where a.dependency is not null and",
     ))
     .bind(dependency.name())
     .bind(&attempt.message_id)

@@ -142,14 +142,10 @@ impl Store {
             let mut transaction = self.pool.begin().await?;
             let advanced = sqlx::query(
                 altered!(
-                    "pause-advances-the-trial",
-                    altered!(
-                        "trial-never-advances",
-                        "update fleet set trial_left = trial_left - 1
+                    "update fleet set trial_left = trial_left - 1
                          where trial_left is not null and stopped_reason is null and paused_reason is null",
-                        "trial_left - 1" => "trial_left"
-                    ),
-                    "and stopped_reason is null and paused_reason is null" => ""
+                    "trial-never-advances": "trial_left - 1" => "trial_left",
+                    "pause-advances-the-trial": "and stopped_reason is null and paused_reason is null" => "",
                 ),
             )
             .execute(&mut *transaction)
@@ -210,10 +206,11 @@ impl Store {
     pub(crate) async fn blame_deaths_on(&self, dependency: &str) -> Result<(), StoreError> {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
-            sqlx::query(
-                altered!("deaths-stay-charged-in-an-outage", "update attempts set counted = false, state = 'outage', dependency = $1
-                 from fleet f where state = 'died' and ended_at > f.deaths_since", "counted = false" => "counted = true"),
-            )
+            sqlx::query(altered!(
+                "update attempts set counted = false, state = 'outage', dependency = $1
+             from fleet f where state = 'died' and ended_at > f.deaths_since",
+                "deaths-stay-charged-in-an-outage": "counted = false" => "counted = true",
+            ))
             .bind(dependency)
             .execute(&mut *transaction)
             .await?;
@@ -235,9 +232,8 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             sqlx::query(altered!(
-                "pause-ends-the-trial",
                 "update fleet set paused_reason = $1, paused_at = clock_timestamp()",
-                "clock_timestamp()" => "clock_timestamp(), trial_left = null"
+                "pause-ends-the-trial": "clock_timestamp()" => "clock_timestamp(), trial_left = null",
             ))
             .bind(OPERATOR)
             .execute(&mut *transaction)
@@ -258,14 +254,10 @@ impl Store {
             let mut transaction = self.pool.begin().await?;
             sqlx::query(
                 altered!(
-                    "resume-ends-the-trial",
-                    altered!(
-                        "resume-keeps-the-window",
-                        "update fleet set stopped_reason = null, stopped_at = null, paused_reason = null,
+                    "update fleet set stopped_reason = null, stopped_at = null, paused_reason = null,
                              paused_at = null, brake_since = clock_timestamp()",
-                        ", brake_since = clock_timestamp()" => ""
-                    ),
-                    "paused_at = null" => "paused_at = null, trial_left = null"
+                    "resume-keeps-the-window": ", brake_since = clock_timestamp()" => "",
+                    "resume-ends-the-trial": "paused_at = null" => "paused_at = null, trial_left = null",
                 ),
             )
             .execute(&mut *transaction)
@@ -283,7 +275,8 @@ impl Store {
     pub(crate) async fn fleet_status(&self) -> Result<FleetStatus, StoreError> {
         self.limit(async {
             sqlx::query_as(
-                altered!("the-dead-told-as-workers", altered!("finished-jobs-told-as-pending", altered!("settled-told-as-in-quarantine", altered!("paused-outweighs-stopped", "select case when stopped_reason is not null then 'stopped'
+                altered!(
+                    "select case when stopped_reason is not null then 'stopped'
                              when paused_reason is not null then 'paused'
                              when trial_left is not null then 'trial' else 'normal' end as mode,
                         coalesce(stopped_reason, paused_reason) as reason,
@@ -294,10 +287,12 @@ impl Store {
                         (select count(*) from quarantine
                          where resolution is distinct from 'done' and replayed_at is null) as in_quarantine,
                         (select count(*) from jobs where state = 'pending') as pending
-                 from fleet", "when stopped_reason is not null then" => "when paused_reason is not null then 'paused' when stopped_reason is not null then"),
-                "where resolution is distinct from 'done' and replayed_at is null" => "where true"),
-                "where state = 'pending'" => "where state <> 'failed'"),
-                "from incarnations where may_act(id)" => "from incarnations"),
+                 from fleet",
+                    "paused-outweighs-stopped": "when stopped_reason is not null then" => "when paused_reason is not null then 'paused' when stopped_reason is not null then",
+                    "settled-told-as-in-quarantine": "where resolution is distinct from 'done' and replayed_at is null" => "where true",
+                    "finished-jobs-told-as-pending": "where state = 'pending'" => "where state <> 'failed'",
+                    "the-dead-told-as-workers": "from incarnations where may_act(id)" => "from incarnations",
+                ),
             )
             .fetch_one(&self.pool)
             .await

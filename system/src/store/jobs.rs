@@ -96,10 +96,13 @@ impl Store {
     pub(crate) async fn status(&self, job: Uuid) -> Result<Option<Status>, StoreError> {
         self.limit(async {
             sqlx::query_as(
-                altered!("succeeded-told-late", "select j.state, j.label, r.text, f.summary as error, j.metadata
+                altered!(
+                    "select j.state, j.label, r.text, f.summary as error, j.metadata
                  from jobs j left join results r on r.job_id = j.id
                  left join failures f on f.job_id = j.id and f.series = j.series
-                 where j.id = $1", "select j.state," => "select case when j.ended_at > now() - interval '5 seconds' then 'pending' else j.state end as state,"),
+                 where j.id = $1",
+                    "succeeded-told-late": "select j.state," => "select case when j.ended_at > now() - interval '5 seconds' then 'pending' else j.state end as state,",
+                ),
             )
             .bind(job)
             .fetch_optional(&self.pool)

@@ -176,10 +176,11 @@ async fn end(
 
 /// Settles an intent without an answer, unless its answer arrived this very moment.
 async fn write_is_unknown(connection: &mut PgConnection, job: Uuid) -> Result<bool, sqlx::Error> {
-    let settled = sqlx::query(
-        altered!("intent-of-the-dead-repeated", "update outside_writes set state = 'unknown', answer = 'none: its owner died'
-         where job_id = $1 and state = 'intended'", "set state = 'unknown'" => "set state = 'not_performed'"),
-    )
+    let settled = sqlx::query(altered!(
+        "update outside_writes set state = 'unknown', answer = 'none: its owner died'
+     where job_id = $1 and state = 'intended'",
+        "intent-of-the-dead-repeated": "set state = 'unknown'" => "set state = 'not_performed'",
+    ))
     .bind(job)
     .execute(connection)
     .await?;
@@ -212,10 +213,11 @@ pub(super) async fn judge_dead(
     .fetch_one(&mut *connection)
     .await?;
     if crashed && in_hand > 0 && !defect!("no-trial-after-a-crash") {
-        sqlx::query(
-            altered!("crash-goes-on-with-the-trial", "update fleet set trial_left = $2, trial_at = coalesce(trial_at, clock_timestamp())
-             where $1 > 1 or trial_left is not null", "or trial_left is not null" => "and trial_left is null"),
-        )
+        sqlx::query(altered!(
+            "update fleet set trial_left = $2, trial_at = coalesce(trial_at, clock_timestamp())
+         where $1 > 1 or trial_left is not null",
+            "crash-goes-on-with-the-trial": "or trial_left is not null" => "and trial_left is null",
+        ))
         .bind(in_hand)
         .bind(if defect!("trial-one-longer") {
             trial_length + 1

@@ -144,11 +144,14 @@ impl Store {
             let Some(latest) = latest(&mut transaction, subject).await? else {
                 return Ok(Err(Refusal::NotInQuarantine));
             };
-            sqlx::query(altered!("cause-not-kept", "update quarantine set cause = $2, cause_at = now() where id = $1", "cause = $2," => "cause = left($2, 0),"))
-                .bind(latest.id)
-                .bind(cause)
-                .execute(&mut *transaction)
-                .await?;
+            sqlx::query(altered!(
+                "update quarantine set cause = $2, cause_at = now() where id = $1",
+                "cause-not-kept": "cause = $2," => "cause = left($2, 0),",
+            ))
+            .bind(latest.id)
+            .bind(cause)
+            .execute(&mut *transaction)
+            .await?;
             remember(&mut transaction, latest.job_id, "cause", cause).await?;
             transaction.commit().await?;
             Ok(Ok(()))
@@ -189,10 +192,9 @@ impl Store {
             .execute(&mut *transaction)
             .await?;
             sqlx::query(altered!(
-                "done-without-the-text",
                 "insert into results (job_id, text)
                  select $1, (select text from outside_writes where job_id = $1)",
-                "(select text from outside_writes where job_id = $1)" => "null"
+                "done-without-the-text": "(select text from outside_writes where job_id = $1)" => "null",
             ))
             .bind(job)
             .execute(&mut *transaction)
@@ -254,9 +256,8 @@ impl Store {
                 return Ok(Err(refusal));
             }
             sqlx::query(altered!(
-                "record-deleted-by-its-replay",
                 "update quarantine set replayed_at = now() where id = $1",
-                "update quarantine set replayed_at = now()" => "delete from quarantine"
+                "record-deleted-by-its-replay": "update quarantine set replayed_at = now()" => "delete from quarantine",
             ))
                 .bind(latest.id)
                 .execute(&mut *transaction)

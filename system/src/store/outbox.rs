@@ -48,11 +48,12 @@ impl Store {
                 return Ok(None);
             }
             let mut transaction = self.pool.begin().await?;
-            let entries: Vec<Entry> = sqlx::query_as(
-                altered!("publishers-share-rows", "select id, job_id, body, refusals, failures from outbox
+            let entries: Vec<Entry> = sqlx::query_as(altered!(
+                "select id, job_id, body, refusals, failures from outbox
                  where state = 'unsent' and next_try_at <= now()
-                 order by next_try_at, id limit $1 for update skip locked", " for update skip locked" => ""),
-            )
+                 order by next_try_at, id limit $1 for update skip locked",
+                "publishers-share-rows": " for update skip locked" => "",
+            ))
             .bind(i64::from(batch))
             .fetch_all(&mut *transaction)
             .await?;
@@ -73,7 +74,10 @@ impl Store {
     /// An idle publisher asks often: that takes no transaction.
     async fn is_any_due(&self) -> Result<bool, sqlx::Error> {
         sqlx::query_scalar(
-            altered!("rows-behind-a-mark-forgotten", "select exists (select 1 from outbox where state = 'unsent' and next_try_at <= now())", "state = 'unsent'" => "state = 'unsent' and id > (select coalesce(max(id), 0) from outbox where state = 'delivered')"),
+            altered!(
+                "select exists (select 1 from outbox where state = 'unsent' and next_try_at <= now())",
+                "rows-behind-a-mark-forgotten": "state = 'unsent'" => "state = 'unsent' and id > (select coalesce(max(id), 0) from outbox where state = 'delivered')",
+            ),
         )
         .fetch_one(&self.pool)
         .await
@@ -84,17 +88,17 @@ impl Store {
     pub(crate) async fn backlog(&self, lag: Duration) -> Result<Backlog, StoreError> {
         self.limit(async {
             sqlx::query_as(altered!(
-                "age-of-every-row",
-                altered!("unsendable-not-counted", altered!("unsent-counts-every-row", altered!("age-of-the-newest-row", "select count(*) filter (where state = 'unsent') as unsent,
+                "select count(*) filter (where state = 'unsent') as unsent,
                         extract(epoch from now() - min(created_at) filter (where state = 'unsent'))::float8
                             as oldest_unsent_seconds,
                         coalesce(now() - min(created_at) filter (where state = 'unsent')
                                  > make_interval(secs => $1), false) as lagging,
                         count(*) filter (where state = 'unsendable') as unsendable
-                 from outbox", "min(created_at)" => "max(created_at)"),
-                "filter (where state = 'unsent') as unsent" => "as unsent"),
-                "filter (where state = 'unsendable')" => "filter (where false)"),
-                "min(created_at) filter (where state = 'unsent')" => "min(created_at)"
+                 from outbox",
+                "age-of-the-newest-row": "min(created_at)" => "max(created_at)",
+                "unsent-counts-every-row": "filter (where state = 'unsent') as unsent" => "as unsent",
+                "unsendable-not-counted": "filter (where state = 'unsendable')" => "filter (where false)",
+                "age-of-every-row": "min(created_at) filter (where state = 'unsent')" => "min(created_at)",
             ))
             .bind(lag.as_secs_f64())
             .fetch_one(&self.pool)

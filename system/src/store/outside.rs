@@ -38,10 +38,7 @@ impl Store {
             let mut transaction = self.pool.begin().await?;
             let intended = sqlx::query(
                 altered!(
-                    "answered-write-repeated",
-                    altered!(
-                        "intent-of-the-superseded",
-                        "insert into outside_writes as w (job_id, state, message_id, number, text)
+                    "insert into outside_writes as w (job_id, state, message_id, number, text)
                  select a.job_id, 'intended', a.message_id, a.number, $4
                  from attempts a
                  where a.message_id = $1 and a.number = $2 and a.job_id = $3 and a.state = 'started'
@@ -52,9 +49,8 @@ impl Store {
                      text = excluded.text, answer = null, intended_at = clock_timestamp(), answered_at = null
                  where w.state = 'not_performed'
                     or (w.state = 'intended' and w.message_id = $1 and w.number = $2)",
-                        " and a.state = 'started'\n                   and may_act(a.incarnation)" => ""
-                    ),
-                    "where w.state = 'not_performed'" => "where w.state <> 'unknown'"
+                    "intent-of-the-superseded": " and a.state = 'started'\n                   and may_act(a.incarnation)" => "",
+                    "answered-write-repeated": "where w.state = 'not_performed'" => "where w.state <> 'unknown'",
                 ),
             )
             .bind(&attempt.message_id)
@@ -93,13 +89,11 @@ impl Store {
             let mut transaction = self.pool.begin().await?;
             let recorded = sqlx::query(
                 altered!(
-                    "late-answer-taken-for-a-result",
                     "update outside_writes w set state = $4, answer = $5, answered_at = clock_timestamp()
                  from attempts a
                  where w.job_id = $3 and w.message_id = $1 and w.number = $2 and w.state in ('intended', $4)
                    and a.message_id = $1 and a.number = $2 and a.state = 'started' and may_act(a.incarnation)",
-                    " and w.state in ('intended', $4)\n                   and a.message_id = $1 and a.number = $2 and a.state = 'started' and may_act(a.incarnation)"
-                        => " and a.message_id = $1 and a.number = $2"
+                    "late-answer-taken-for-a-result": " and w.state in ('intended', $4)\n                   and a.message_id = $1 and a.number = $2 and a.state = 'started' and may_act(a.incarnation)" => " and a.message_id = $1 and a.number = $2",
                 ),
             )
             .bind(&attempt.message_id)
@@ -141,8 +135,11 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             sqlx::query(
-                altered!("unanswered-write-repeated", "update outside_writes set state = 'unknown', answer = $4
-                 where job_id = $3 and message_id = $1 and number = $2 and state = 'intended'", "set state = 'unknown'" => "set state = 'not_performed'"),
+                altered!(
+                    "update outside_writes set state = 'unknown', answer = $4
+                 where job_id = $3 and message_id = $1 and number = $2 and state = 'intended'",
+                    "unanswered-write-repeated": "set state = 'unknown'" => "set state = 'not_performed'",
+                ),
             )
             .bind(&attempt.message_id)
             .bind(attempt.number)

@@ -197,16 +197,20 @@ async fn reason_to_stop(
         return Ok(Some("stopped"));
     }
     let (open, seen, spoiled): (i64, i64, i64) = sqlx::query_as(
-        altered!("brake-forgets-time-outs", altered!("window-too-wide", altered!("window-too-narrow", altered!("resumed-brake-looks-back", altered!("capacity-counts-the-settled", "select (select count(*) from quarantine
+        altered!(
+            "select (select count(*) from quarantine
                  where resolution is distinct from 'done' and replayed_at is null),
                 count(*),
                 count(*) filter (where state = 'quarantined' and label in ('attempt limit', 'timed out'))
          from (select j.state, j.label from jobs j, fleet f
-               where j.ended_at > f.brake_since order by j.ended_at desc limit 50) recent", "where resolution is distinct from 'done' and replayed_at is null" => "where true"),
-            "j.ended_at > f.brake_since" => "j.ended_at is not null"),
-            "limit 50" => "limit 20"),
-            "limit 50" => "limit 500"),
-            "('attempt limit', 'timed out')" => "('attempt limit')"),
+               where j.ended_at > f.brake_since order by j.ended_at desc limit 50) recent",
+            "capacity-counts-the-settled": "where resolution is distinct from 'done' and replayed_at is null" => "where true",
+            "resumed-brake-looks-back": "j.ended_at > f.brake_since" => "j.ended_at is not null",
+            "window-too-narrow": "limit 50" => "limit 20",
+            "window-too-wide": "limit 50" => "limit 500",
+            "brake-forgets-time-outs": "('attempt limit', 'timed out')" => "('attempt limit')",
+            "unknown-outcomes-brake": "('attempt limit', 'timed out')" => "('attempt limit', 'timed out', 'outcome unknown')",
+        ),
     )
     .fetch_one(connection)
     .await?;
