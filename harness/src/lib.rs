@@ -15,6 +15,7 @@ pub mod outage;
 pub mod place;
 pub mod rehearsal;
 pub mod report;
+pub mod sql;
 pub mod stage;
 pub mod stub;
 pub mod suite;

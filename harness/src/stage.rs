@@ -4,6 +4,8 @@
 //! This file answers, for one call (and its reply), which stages it passes and which
 //! ids and captured values stand in it. It knows protocols, not systems.
 
+mod postgres;
+mod spelled;
 mod sqs;
 
 use std::collections::BTreeMap;
@@ -12,13 +14,10 @@ use serde_json::Value;
 
 use crate::ids::{DependencyName, Incarnation, RoleName, StageName};
 use crate::manifest::{
-    BindPlace, Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage,
-    nearest, sql_contains,
+    Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage, nearest,
 };
 use crate::place;
-use crate::tap::{
-    Bind, Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus,
-};
+use crate::tap::{Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus};
 
 /// A value captured under this name is the job's id: known before any client learns it,
 /// and where no client ever does.
@@ -43,6 +42,21 @@ pub struct Subject {
     pub inherited: Vec<String>,
     /// Values picked for the stage.
     pub captured: BTreeMap<String, String>,
+    /// What the dependency told of the effect.
+    pub effect: Effect,
+}
+
+/// What a dependency told of the effect of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Effect {
+    /// It took place, as far as its protocol tells.
+    #[default]
+    Whole,
+    /// So many rows were written.
+    Rows(u64),
+    /// A transaction with this statement is durable, and nothing tells whether it wrote, or
+    /// which of its rows.
+    Untold(String),
 }
 
 impl Subject {
@@ -82,8 +96,7 @@ fn before<'m>(
         .filter_map(|(name, stage, pattern)| {
             let subjects = match (&call.request, pattern) {
                 (Request::Postgres(request), Pattern::Statement(text)) => {
-                    let statements = matching(&request.statements, text);
-                    (!statements.is_empty()).then(|| rows(manifest, call, stage, &statements))
+                    postgres::executed(manifest, call, stage, &request.statements, text)
                 }
                 (Request::Postgres(request), Pattern::Transaction(text)) if request.commits => {
                     let all: Vec<&Statement> = request
@@ -91,7 +104,7 @@ fn before<'m>(
                         .iter()
                         .chain(&request.statements)
                         .collect();
-                    transaction(manifest, call, stage, &all, text)
+                    postgres::transaction(manifest, call, stage, &all, text)
                 }
                 (Request::Postgres(_), Pattern::Transaction(_)) => None,
                 // What will be received nobody knows yet: the call itself is what passes.
@@ -150,12 +163,11 @@ fn after<'m>(
         .filter_map(|(name, stage, pattern)| {
             let subjects = match (&call.request, pattern, reply) {
                 (Request::Postgres(request), Pattern::Statement(text), _) => {
-                    let statements = matching(&request.statements, text);
-                    (!statements.is_empty()).then(|| rows(manifest, call, stage, &statements))
+                    postgres::executed(manifest, call, stage, &request.statements, text)
                 }
                 (_, Pattern::Transaction(text), Reply::Postgres(reply)) => {
                     let all: Vec<&Statement> = reply.durable.iter().collect();
-                    transaction(manifest, call, stage, &all, text)
+                    postgres::transaction(manifest, call, stage, &all, text)
                 }
                 (Request::Sqs(request), Pattern::Action { .. }, Reply::Sqs(reply))
                     if matches_call(call, pattern, queues) =>
@@ -198,6 +210,24 @@ pub fn announced<'m>(
             }
             _ => None,
         })
+}
+
+/// The stages of what a block of code names that a call made durable: it may have passed
+/// them, which no wire tells.
+pub fn hidden(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<StageName> {
+    let Reply::Postgres(reply) = reply else {
+        return Vec::new();
+    };
+    let hides = |text| {
+        let durable = reply.durable.iter();
+        durable
+            .into_iter()
+            .any(|statement| statement.sql.hides(text))
+    };
+    bound(manifest, call, Some(Side::After))
+        .filter(|(_, _, pattern)| matches!(pattern, Pattern::Transaction(text) if hides(text)))
+        .map(|(name, _, _)| name.clone())
+        .collect()
 }
 
 /// Why an announcement of this role is none that [`announced`] knows.
@@ -262,14 +292,14 @@ pub fn matches_call(call: &Call, pattern: &Pattern, queues: QueueNames<'_>) -> b
         (Request::Postgres(request), Pattern::Statement(text)) => request
             .statements
             .iter()
-            .any(|statement| says(statement, text)),
+            .any(|statement| statement.sql.find(text).is_some()),
         (Request::Postgres(request), Pattern::Transaction(text)) => {
             request.commits
                 && request
                     .transaction
                     .iter()
                     .chain(&request.statements)
-                    .any(|statement| says(statement, text))
+                    .any(|statement| statement.sql.find(text).is_some())
         }
         (Request::Sqs(request), Pattern::Action { action, queue }) => {
             let same = request.action == *action
@@ -292,7 +322,7 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
     match &call.request {
         Request::Postgres(request) => {
             let statements: Vec<&Statement> = request.statements.iter().collect();
-            statement_ids(manifest, &call.dependency, &statements)
+            postgres::ids(manifest, &call.dependency, &statements)
         }
         Request::Sqs(request) => sqs::items(&request.body)
             .into_iter()
@@ -316,7 +346,7 @@ pub fn ids_made_durable(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<
     match reply {
         Reply::Postgres(reply) => {
             let statements: Vec<&Statement> = reply.durable.iter().collect();
-            statement_ids(manifest, &call.dependency, &statements)
+            postgres::ids(manifest, &call.dependency, &statements)
         }
         _ => ids_of(manifest, call),
     }
@@ -349,9 +379,13 @@ fn bound<'m>(
         .author
         .incarnation()
         .map(|incarnation| &incarnation.role);
+    // What is done in another database than the declared one passes no stage.
+    let declared =
+        !matches!(&call.request, Request::Postgres(request) if request.elsewhere.is_some());
     manifest
         .stages
         .iter()
+        .filter(move |_| declared)
         .filter_map(move |(name, stage)| match &stage.binding {
             Binding::Boundary {
                 side,
@@ -375,144 +409,6 @@ fn took_place(reply: &Reply) -> bool {
             error.is_none() && *status != TransactionStatus::Failed
         }
         Reply::Broken { .. } => false,
-    }
-}
-
-fn matching<'s>(statements: &'s [Statement], text: &str) -> Vec<&'s Statement> {
-    statements
-        .iter()
-        .filter(|statement| says(statement, text))
-        .collect()
-}
-
-/// Whether a statement contains a text of the manifest (folded when it was read), and is
-/// not merely explained.
-fn says(statement: &Statement, text: &str) -> bool {
-    let folded = statement.sql.folded();
-    sql_contains(folded, text) && !is_explained(folded)
-}
-
-/// Whether a statement asks how another one would be done; `analyze` does it.
-fn is_explained(folded: &str) -> bool {
-    let Some(asked) = folded.strip_prefix("explain ") else {
-        return false;
-    };
-    let options = match asked.strip_prefix('(') {
-        Some(options) => options.split(')').next().unwrap_or_default(),
-        None => asked.split(' ').next().unwrap_or_default(),
-    };
-    !options.contains("analyze") && !options.contains("analyse")
-}
-
-/// A transaction inherits the messages of all its statements where the matching ones
-/// name none.
-fn transaction(
-    manifest: &Manifest,
-    call: &Call,
-    stage: &Stage,
-    all: &[&Statement],
-    text: &str,
-) -> Option<Vec<Subject>> {
-    // An insert that met a conflict, or an update of no row, made nothing durable.
-    let matching: Vec<&Statement> = all
-        .iter()
-        .copied()
-        .filter(|statement| says(statement, text) && statement.wrote != Some(0))
-        .collect();
-    if matching.is_empty() {
-        return None;
-    }
-    let mut subjects = rows(manifest, call, stage, &matching);
-    let inherited = statement_ids(manifest, &call.dependency, all);
-    for subject in &mut subjects {
-        subject.inherited.clone_from(&inherited);
-    }
-    Some(subjects)
-}
-
-/// One subject for each statement.
-fn rows(
-    manifest: &Manifest,
-    call: &Call,
-    stage: &Stage,
-    statements: &[&Statement],
-) -> Vec<Subject> {
-    statements
-        .iter()
-        .map(|statement| {
-            // Its own value comes before one of another row.
-            let mut captured = captured_binds(stage, statements);
-            captured.extend(captured_binds(stage, &[statement]));
-            Subject {
-                ids: statement_ids(manifest, &call.dependency, &[statement]),
-                inherited: Vec::new(),
-                captured,
-            }
-        })
-        .collect()
-}
-
-fn captured_binds(stage: &Stage, statements: &[&Statement]) -> BTreeMap<String, String> {
-    stage
-        .capture
-        .iter()
-        .filter_map(|(name, place)| match place {
-            CapturePlace::Bind(BindPlace {
-                statement,
-                position,
-            }) => statements
-                .iter()
-                .filter(|candidate| says(candidate, statement))
-                .find_map(|candidate| bind_text(candidate.binds.get(position.checked_sub(1)?)?))
-                .map(|value| (name.clone(), value)),
-            CapturePlace::Place(_) => None,
-        })
-        .collect()
-}
-
-fn bind_text(bind: &Bind) -> Option<String> {
-    match bind {
-        Bind::Text(text) => Some(text.clone()),
-        Bind::Null | Bind::Opaque { .. } => None,
-    }
-}
-
-fn statement_ids(
-    manifest: &Manifest,
-    dependency: &DependencyName,
-    statements: &[&Statement],
-) -> Vec<String> {
-    match manifest.messages.recognise.get(dependency) {
-        Some(Recognise::AnyBind) => statements
-            .iter()
-            .flat_map(|statement| &statement.binds)
-            .flat_map(|bind| bind_text(bind).map(array_elements).unwrap_or_default())
-            .collect(),
-        Some(Recognise::Binds(places)) => statements
-            .iter()
-            .flat_map(|statement| {
-                places
-                    .iter()
-                    .filter(|place| says(statement, &place.statement))
-                    .filter_map(|place| statement.binds.get(place.position.checked_sub(1)?))
-                    .filter_map(bind_text)
-            })
-            .collect(),
-        Some(Recognise::Places(_)) | None => Vec::new(),
-    }
-}
-
-/// A one-dimensional array's elements in PostgreSQL's text form, or the value itself.
-fn array_elements(value: String) -> Vec<String> {
-    match value
-        .strip_prefix('{')
-        .and_then(|rest| rest.strip_suffix('}'))
-    {
-        Some(elements) if !elements.contains([':', '{']) => elements
-            .split(',')
-            .map(|element| element.trim_matches('"').to_owned())
-            .collect(),
-        _ => vec![value],
     }
 }
 
@@ -566,34 +462,11 @@ fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subj
             let ids = http_ids(manifest, &call.dependency, request);
             vec![Subject {
                 ids,
-                inherited: Vec::new(),
                 captured,
+                ..Subject::default()
             }]
         }
         Request::Sqs(request) => sqs::subjects(manifest, call, stage, request, None),
         Request::Postgres(_) => vec![Subject::default()],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_only_explained_is_not_done() {
-        for explained in [
-            "explain insert into jobs",
-            "explain (verbose, costs off) insert into jobs",
-        ] {
-            assert!(is_explained(explained), "{explained}");
-        }
-        for done in [
-            "insert into jobs",
-            "explain analyze insert into jobs",
-            "explain (costs off, analyze) insert into jobs",
-            "select explain insert",
-        ] {
-            assert!(!is_explained(done), "{done}");
-        }
     }
 }

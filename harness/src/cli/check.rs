@@ -36,6 +36,9 @@ pub(super) fn check<A: Application>(
     files.sort_unstable();
     files.dedup();
     let steps: usize = scenarios.iter().map(|scenario| scenario.steps.len()).sum();
+    for warning in project.warnings() {
+        surroundings.say(&format!("warning: {warning}\n"));
+    }
     surroundings.say(&format!(
         "nothing wrong: {}, {}, {}, {}\n",
         arguments.manifest.manifest.display(),

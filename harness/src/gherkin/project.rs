@@ -23,6 +23,11 @@ pub trait Project: Send + Sync + 'static {
     /// How long things may take.
     fn limits(&self) -> Limits;
 
+    /// What whoever wrote the project should know before it runs, though it can run.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Why a scenario with these tags cannot be part of this run, if it cannot. It is
     /// left out then, and that is said.
     fn leaves_out(&self, run: &RunInfo, tags: &[String]) -> Option<String> {

@@ -34,7 +34,6 @@ mod problem;
 mod processes;
 mod route;
 mod source;
-mod sql;
 mod stages;
 mod suggestion;
 mod table;
@@ -50,6 +49,7 @@ use indexmap::IndexMap;
 
 use crate::deployment::{DriverKind, Room};
 use crate::ids::{DependencyName, RoleName, StageName};
+use crate::sql::Sql;
 use crate::tap::Side;
 
 pub use command_line::CommandLineFault;
@@ -62,7 +62,6 @@ pub use problem::{Defect, Noun, Problem, ProtocolName};
 pub use processes::MOST_INSTANCES;
 pub use route::RouteFault;
 pub use source::{Span, Spot};
-pub use sql::{fold_sql, fold_statement, sql_contains};
 pub(crate) use suggestion::nearest;
 pub use template::{
     BodyError, Lookup, RenderedCommand, TemplateFault, UnknownPlaceholder, render_json,
@@ -131,6 +130,35 @@ pub enum DependencyProtocol {
 }
 
 impl Manifest {
+    /// Whether passing this stage ends a message.
+    pub fn is_end(&self, stage: &StageName) -> bool {
+        self.terminal.values().any(|end| end.stage == *stage)
+    }
+
+    /// Ends that rest on what a wire shows alone, each as a warning: what another statement
+    /// takes away later, or a trigger prevents, is seen by asking the system only.
+    pub fn unclaimed_ends(&self) -> Vec<String> {
+        self.terminal
+            .iter()
+            .filter(|(_, end)| !self.is_claimed(&end.stage))
+            .map(|(name, end)| {
+                format!(
+                    "nothing but the stage `{}` tells of the end `{name}`: put a `claim` behind \
+                     a total that counts it, so that what was written and is gone again is found",
+                    end.stage
+                )
+            })
+            .collect()
+    }
+
+    /// Whether the system's own claim is compared with the passages of a stage.
+    pub fn is_claimed(&self, stage: &StageName) -> bool {
+        self.totals.values().any(|total| {
+            let counts = |witness: &Witness| witness.add.contains(stage);
+            total.claim.is_some() && total.witness.as_ref().is_some_and(counts)
+        })
+    }
+
     /// How attempts that start are counted, if the manifest says so.
     pub fn attempts_witness(&self) -> Option<&Witness> {
         let total = self.attempts.as_ref()?.started.as_ref()?;
@@ -333,7 +361,7 @@ pub enum Recognise {
 #[derive(Clone, Debug)]
 pub struct BindPlace {
     /// The statement, see [`Pattern::Statement`].
-    pub statement: String,
+    pub statement: Sql,
     /// The position, from 1.
     pub position: usize,
 }
@@ -384,11 +412,11 @@ pub enum Binding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// PostgreSQL: a round trip that executes a statement containing this text
-    /// (any case, white space folded).
-    Statement(String),
+    /// (names as the server resolves them, not in a literal).
+    Statement(Sql),
     /// PostgreSQL: a transaction with such a statement. *Before*: ahead of its COMMIT
     /// (or of the statement itself outside a block); *after*: once it is durable.
-    Transaction(String),
+    Transaction(Sql),
     /// SQS: this action, optionally on this queue of the manifest.
     Action {
         /// `SendMessage`; also matches its batch form.

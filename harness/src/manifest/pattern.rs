@@ -6,9 +6,9 @@ use super::context::Context;
 use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::route::{check_path_pattern, split_request};
-use super::sql::fold_sql;
 use super::table::{Table, text};
 use crate::ids::DependencyName;
+use crate::sql::Sql;
 
 const PATTERNS: &[&str] = &["statement", "transaction", "action", "request"];
 
@@ -113,12 +113,8 @@ pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<
 }
 
 /// A part of a statement.
-pub(super) fn read_sql<'n>(
-    cx: &mut Context<'n>,
-    node: &'n Node,
-    table: &Table<'n>,
-) -> Option<String> {
-    text(cx, node, &table.what("statement")).map(fold_sql)
+pub(super) fn read_sql<'n>(cx: &mut Context<'n>, node: &'n Node, table: &Table<'n>) -> Option<Sql> {
+    text(cx, node, &table.what("statement")).map(Sql::from)
 }
 
 /// `METHOD /path/pattern`.
@@ -150,8 +146,8 @@ impl Pattern {
     /// The calls in words: ``a transaction with `insert into jobs` ``.
     pub fn describe(&self) -> String {
         match self {
-            Self::Statement(text) => format!("a statement with `{}`", fold_sql(text)),
-            Self::Transaction(text) => format!("a transaction with `{}`", fold_sql(text)),
+            Self::Statement(text) => format!("a statement with `{}`", text.to_lowercase()),
+            Self::Transaction(text) => format!("a transaction with `{}`", text.to_lowercase()),
             Self::Action {
                 action,
                 queue: None,
@@ -181,7 +177,7 @@ mod tests {
             path: "/orders/*".to_owned(),
         };
         let said = [
-            Pattern::Transaction("INSERT  into Orders".to_owned()).describe(),
+            Pattern::Transaction("INSERT  into Orders".into()).describe(),
             action(None).describe(),
             action(Some("jobs")).describe(),
             request("POST").describe(),

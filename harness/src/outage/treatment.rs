@@ -1,11 +1,13 @@
 //! What an outage makes of one call.
 
+use std::sync::LazyLock;
+
 use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::{ErrorReply, Part, Way};
-use crate::manifest::{fold_sql, sql_contains};
 use crate::place;
+use crate::sql::Sql;
 use crate::tap::{
     Call, Discard, HttpReply, PgError, PgReply, Reply, Request, SqsReply, TransactionStatus,
 };
@@ -46,11 +48,11 @@ impl Part {
                     && place::match_path(path, &request.path).is_some()
             }
             Request::Postgres(request) => {
-                let wanted = fold_sql(only);
+                let wanted = Sql::from(only.as_str());
                 request
                     .statements
                     .iter()
-                    .any(|statement| sql_contains(statement.sql.folded(), &wanted))
+                    .any(|statement| statement.sql.find(&wanted).is_some())
             }
         }
     }
@@ -63,27 +65,29 @@ impl Way {
             (Self::ReadsOnly, Request::Postgres(request)) => request
                 .statements
                 .iter()
-                .any(|statement| writes(statement.sql.folded())),
+                .any(|statement| writes(&statement.sql)),
             (Self::ReadsOnly, _) => false,
             _ => true,
         }
     }
 }
 
-/// Whether a server that only reads would refuse a folded statement.
-fn writes(sql: &str) -> bool {
-    [
-        "insert into",
-        "update",
-        "delete from",
-        "for update",
-        "merge into",
-        "nextval",
-        "truncate",
-        "for no key update",
-    ]
-    .iter()
-    .any(|word| sql_contains(sql, word))
+/// Whether a server that only reads would refuse a statement.
+fn writes(sql: &Sql) -> bool {
+    static WRITING: LazyLock<[Sql; 8]> = LazyLock::new(|| {
+        [
+            "insert into",
+            "update",
+            "delete from",
+            "for update",
+            "merge into",
+            "nextval",
+            "truncate",
+            "for no key update",
+        ]
+        .map(Sql::from)
+    });
+    WRITING.iter().any(|word| sql.find(word).is_some())
 }
 
 impl ErrorReply {
@@ -142,10 +146,10 @@ mod tests {
             "select 1 from jobs for no key update",
             "delete from jobs",
         ] {
-            assert!(writes(&fold_sql(sql)), "{sql}");
+            assert!(writes(&sql.into()), "{sql}");
         }
         for sql in ["select 1", "BEGIN", "COMMIT", "select updated_at from jobs"] {
-            assert!(!writes(&fold_sql(sql)), "{sql}");
+            assert!(!writes(&sql.into()), "{sql}");
         }
     }
 }

@@ -14,6 +14,7 @@ use sqlx::postgres::PgPool;
 use super::own::OwnServer;
 use crate::ids::DependencyName;
 use crate::stub::Stub;
+use crate::tap;
 
 /// A database of this rehearsal.
 pub(super) struct Database {
@@ -22,6 +23,8 @@ pub(super) struct Database {
     pub(super) password: String,
     pub(super) name: String,
     pub(super) pool: PgPool,
+    /// Transactions that were prepared in it, whoever did.
+    pub(super) prepared: tap::postgres::Prepared,
 }
 
 /// A queue service with the queues of this rehearsal.
@@ -118,6 +121,17 @@ impl Dependencies {
             .or(stub)
             .or(external)
             .expect("every dependency of a checked manifest is provided")
+    }
+
+    /// What the taps of a database share.
+    pub(super) fn shared(&self, name: &DependencyName) -> tap::postgres::Shared {
+        self.databases
+            .get(name)
+            .map(|database| tap::postgres::Shared {
+                database: Some(database.name.clone()),
+                prepared: database.prepared.clone(),
+            })
+            .unwrap_or_default()
     }
 
     /// The values of placeholders that name this dependency, for one who reaches it at
@@ -354,6 +368,31 @@ impl Dependencies {
 }
 
 impl Database {
+    /// Rolls back what the system prepared and never ended: a database with such a
+    /// transaction cannot be dropped.
+    pub(super) async fn forget_prepared(&self, name: &DependencyName) -> Result<(), String> {
+        let told = |error: sqlx::Error| {
+            format!("`{name}`: cannot roll back prepared transactions: {error}")
+        };
+        if self.prepared.is_empty() {
+            return Ok(());
+        }
+        let gids: Vec<String> = sqlx::query_scalar(
+            "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()",
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(told)?;
+        for gid in gids {
+            let rollback = format!("ROLLBACK PREPARED '{}'", gid.replace('\'', "''"));
+            sqlx::raw_sql(sqlx::AssertSqlSafe(rollback))
+                .execute(&self.pool)
+                .await
+                .map_err(told)?;
+        }
+        Ok(())
+    }
+
     /// Its URL for one who reaches it at `at`.
     pub(super) fn url(&self, at: SocketAddr) -> String {
         format!(

@@ -1,13 +1,20 @@
 //! What can be told before anything runs: whether a redrive policy leaves room for the
-//! attempts that the system allows.
+//! attempts that the system allows, and whether ends can be counted by the system too.
 
 use super::Plan;
 use crate::fault::{Effect, Fault, Point, Times};
 use crate::manifest::{Binding, DeadLetter, Manifest, Pattern, Protocol, Template};
 use nix::sys::signal::Signal;
 
-/// What the scenario's settings leave no room for.
+/// What a person should know who reads the verdict.
 pub(super) fn warnings(manifest: &Manifest, plan: &Plan) -> Vec<String> {
+    let mut warnings = lacking_room(manifest, plan);
+    warnings.extend(manifest.unclaimed_ends());
+    warnings
+}
+
+/// What the scenario's settings leave no room for.
+fn lacking_room(manifest: &Manifest, plan: &Plan) -> Vec<String> {
     let settings = plan.settings(manifest);
     let number = |template: &Template| -> Option<u64> {
         let rendered = template.render(&|name: &str| settings.get(name).cloned());
@@ -137,9 +144,9 @@ mod tests {
     #[test]
     fn the_attempts_and_their_hand_over_must_have_room() {
         let manifest = with_all();
-        assert!(warnings(&manifest, &plan(&[])).is_empty());
-        assert!(warnings(&manifest, &plan(&[("most receives", "4")])).is_empty());
-        let told = warnings(&manifest, &plan(&[("most receives", "3")]));
+        assert!(lacking_room(&manifest, &plan(&[])).is_empty());
+        assert!(lacking_room(&manifest, &plan(&[("most receives", "4")])).is_empty());
+        let told = lacking_room(&manifest, &plan(&[("most receives", "3")]));
         assert_eq!(
             told,
             [
@@ -147,7 +154,7 @@ mod tests {
               4: messages may reach orders-dead although nothing failed"
             ]
         );
-        let told = warnings(&manifest, &plan(&[("attempt limit", "10")]));
+        let told = lacking_room(&manifest, &plan(&[("attempt limit", "10")]));
         assert!(
             told[0].contains("10 attempts") && told[0].contains("need 11"),
             "{told:?}"
@@ -157,8 +164,8 @@ mod tests {
     #[test]
     fn setbacks_that_are_expected_need_room_too() {
         let settings = |setbacks| [("most receives", "6"), ("setbacks", setbacks)];
-        assert!(warnings(&with_all(), &plan(&settings("2"))).is_empty());
-        let told = warnings(&with_all(), &plan(&settings("3")));
+        assert!(lacking_room(&with_all(), &plan(&settings("2"))).is_empty());
+        let told = lacking_room(&with_all(), &plan(&settings("3")));
         assert!(told[0].contains("3 setbacks need 7"), "{told:?}");
     }
 
@@ -171,7 +178,7 @@ mod tests {
             (Effect::Reappear, "packed"),
             (Effect::LoseReply, "received"),
         ] {
-            let told = |times| warnings(&manifest, &armed(effect.clone(), stage, times));
+            let told = |times| lacking_room(&manifest, &armed(effect.clone(), stage, times));
             assert!(told(Times::First(1)).is_empty(), "{effect}");
             assert!(
                 told(Times::First(2))[0].contains("2 setbacks need 6"),
@@ -195,15 +202,15 @@ mod tests {
             (Effect::Delay(Duration::from_secs(1)), "received"),
         ] {
             let plan = armed(effect.clone(), stage, Times::First(4));
-            assert!(warnings(&with_all(), &plan).is_empty(), "{effect}");
+            assert!(lacking_room(&with_all(), &plan).is_empty(), "{effect}");
         }
     }
 
     #[test]
     fn a_policy_that_names_no_attempts_is_not_judged() {
         let manifest = shop("{ queue: orders-dead, max_receives: 1 }");
-        assert!(warnings(&manifest, &plan(&[])).is_empty());
+        assert!(lacking_room(&manifest, &plan(&[])).is_empty());
         let figure = shop("{ queue: orders-dead, max_receives: 1, attempts: 1 }");
-        assert!(warnings(&figure, &plan(&[]))[0].contains("need 2"));
+        assert!(lacking_room(&figure, &plan(&[]))[0].contains("need 2"));
     }
 }

@@ -93,6 +93,7 @@ fn postgres_arguments() -> Vec<String> {
         "fsync=off",
         "synchronous_commit=on",
         "max_connections=200",
+        "max_prepared_transactions=50",
         "autovacuum=off",
         "jit=off",
         "client_connection_check_interval=100ms",

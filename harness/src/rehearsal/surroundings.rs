@@ -91,7 +91,9 @@ impl Surroundings {
                 gate: Arc::clone(&gate),
             };
             let opened = match &dependency.protocol {
-                Protocol::Postgres => tap::postgres::open(context).await,
+                Protocol::Postgres => {
+                    tap::postgres::open_before(context, dependencies.shared(name)).await
+                }
                 Protocol::Sqs { .. } => tap::sqs::open(context).await,
                 Protocol::Http { .. } => tap::http::open(context).await,
             };

@@ -68,8 +68,8 @@ pub(super) fn subjects(
         let ids = ids(manifest, &call.dependency, item);
         Subject {
             ids,
-            inherited: Vec::new(),
             captured,
+            ..Subject::default()
         }
     };
     if received {

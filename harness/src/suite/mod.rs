@@ -101,6 +101,10 @@ impl Suite {
 }
 
 impl Project for Suite {
+    fn warnings(&self) -> Vec<String> {
+        self.manifest.unclaimed_ends()
+    }
+
     type World = Scene;
 
     fn vocabulary(&self) -> Vocabulary<Scene> {

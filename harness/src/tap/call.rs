@@ -1,13 +1,12 @@
 //! What a tap saw of one call and of its reply, as plain values.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
-use crate::manifest::fold_statement;
+use crate::sql::Sql;
 
 /// One call: one HTTP request, one SQS action, or one PostgreSQL round trip
 /// (all messages up to a Sync, or one simple Query).
@@ -76,6 +75,9 @@ pub struct PgRequest {
     /// Whether a transaction ends durably with this round trip if all goes well:
     /// it is a COMMIT, or it runs outside a transaction block.
     pub commits: bool,
+    /// The session's database, where it is another than the declared one: what is done
+    /// there passes no stage.
+    pub elsewhere: Option<String>,
 }
 
 /// One executed statement.
@@ -86,47 +88,31 @@ pub struct Statement {
     /// The bind values, in order of their positions.
     pub binds: Vec<Bind>,
     /// How many rows it wrote, once it completed: nothing before, and for statements
-    /// that report no such count.
+    /// that report no such count. What its own transaction took away again is not counted.
     pub wrote: Option<u64>,
+    /// The rows that came after it, if it is a COPY from the client that completed.
+    pub copied: Option<Arc<Copied>>,
 }
 
-/// The text of a statement, shared by all its executions: a stage's pattern is looked for
-/// in each of them, so it is folded once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sql(Arc<Texts>);
-
-#[derive(Debug, PartialEq, Eq)]
-struct Texts {
-    text: String,
-    folded: String,
-}
-
-impl Sql {
-    /// As [`fold_statement`] makes it.
-    pub fn folded(&self) -> &str {
-        &self.0.folded
+impl Statement {
+    /// A statement that has not completed.
+    pub fn new(sql: impl Into<Sql>, binds: Vec<Bind>) -> Self {
+        Self {
+            sql: sql.into(),
+            binds,
+            wrote: None,
+            copied: None,
+        }
     }
 }
 
-impl Deref for Sql {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0.text
-    }
-}
-
-impl From<String> for Sql {
-    fn from(text: String) -> Self {
-        let folded = fold_statement(&text);
-        Self(Arc::new(Texts { text, folded }))
-    }
-}
-
-impl From<&str> for Sql {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
-    }
+/// Rows that a client sent for a COPY.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Copied {
+    /// The first of them, column by column.
+    pub rows: Vec<Vec<Bind>>,
+    /// Whether there were more, or some that could not be read.
+    pub more: bool,
 }
 
 /// One bind value.

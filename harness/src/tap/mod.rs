@@ -24,8 +24,8 @@ mod retreat;
 pub mod sqs;
 
 pub use call::{
-    Bind, Call, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request, Sql, SqsReply,
-    SqsRequest, Statement, TransactionStatus,
+    Bind, Call, Copied, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request,
+    SqsReply, SqsRequest, Statement, TransactionStatus,
 };
 pub use director::{After, Before, Director, Discard, Side};
 pub use gate::{Extent, Gate};

@@ -45,6 +45,7 @@ macro_rules! cases {
 
 cases! {
     a_payload_outlives_its_message "payload-deleted-first"
+    two_copies_in_one_bulk_insert "bulk-insert-forms"
 }
 
 fn judged_as_expected(case: &str) {

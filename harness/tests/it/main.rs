@@ -12,6 +12,7 @@ mod cli_interrupt;
 mod cli_run;
 mod container_dependencies;
 mod database_server;
+mod desk_forms;
 mod driver_conformance;
 mod driver_containers;
 mod driver_leftovers;

@@ -241,7 +241,7 @@ fn messages_and_stages_keep_what_was_written() {
         panic!("not binds")
     };
     assert_eq!(
-        (binds[0].statement.as_str(), binds[0].position),
+        (&*binds[0].statement, binds[0].position),
         ("insert into parcels", 2)
     );
     assert_eq!(
@@ -254,10 +254,7 @@ fn messages_and_stages_keep_what_was_written() {
         panic!("{packed:?}")
     };
     assert_eq!(*side, Side::Before);
-    assert_eq!(
-        *pattern,
-        Pattern::Statement("insert into parcels".to_owned())
-    );
+    assert_eq!(*pattern, Pattern::Statement("insert into parcels".into()));
     assert!(matches!(&packed.capture["label"], CapturePlace::Bind(bind) if bind.position == 3));
     let sent = &manifest.stages[&StageName::new("sent")];
     assert!(matches!(

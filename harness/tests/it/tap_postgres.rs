@@ -8,6 +8,7 @@
 
 mod boundaries;
 mod copy;
+mod durable;
 mod endings;
 mod injection;
 mod protocol;

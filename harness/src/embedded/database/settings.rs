@@ -12,6 +12,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("unix_socket_directories", "''"),
     ("password_encryption", "'scram-sha-256'"),
     ("max_connections", "200"),
+    ("max_prepared_transactions", "50"),
     ("shared_buffers", "'64MB'"),
     // Its segments would outlive a killed server in /dev/shm; files in the data
     // directory go with it.

@@ -126,6 +126,7 @@ impl Director for Board {
                     .record_strangers(&call, &reply, deliverable, ids)
                     .await;
             }
+            board.doubt_hidden(&call, &reply);
             let passages = stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
             if !deliverable || board.is_ending(&call.author) {
                 // The effect took place: the passage counts, but nobody is there to act on.

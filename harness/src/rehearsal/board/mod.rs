@@ -10,6 +10,7 @@
 
 mod boundary;
 mod decision;
+mod effects;
 mod faults;
 mod interference;
 mod learning;

@@ -103,7 +103,8 @@ impl Board {
         let mut noted = Vec::new();
         for passage in passages {
             for subject in &passage.subjects {
-                for message in self.passing(call, &passage.stage, subject).await {
+                let passing = self.passing(call, &passage.stage, subject).await;
+                for message in self.written(&passage.stage, subject, passing) {
                     if let (Some(job), Some(message)) = (subject.captured.get(JOB), &message) {
                         self.learn_alias(job, message);
                     }

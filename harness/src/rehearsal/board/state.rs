@@ -7,6 +7,7 @@ use super::super::deliveries::Deliveries;
 use crate::fault::Fault;
 use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
+    StageName,
 };
 use crate::tap::Side;
 
@@ -21,6 +22,8 @@ pub(super) struct State {
     pub(super) doubled: BTreeMap<CallId, (Vec<FaultId>, u32)>,
     /// Who stopped consumption, and why.
     pub(super) stop: Option<String>,
+    /// Which messages have passed which ends.
+    pub(super) ended: BTreeSet<(StageName, MessageName)>,
     /// What was doubted already.
     pub(super) doubted: BTreeSet<String>,
     pub(super) connections: u64,

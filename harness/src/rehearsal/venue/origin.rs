@@ -11,6 +11,7 @@ use crate::embedded::database::Server;
 use crate::ids::{DependencyName, RunId};
 use crate::rehearsal::dependencies::Database;
 use crate::rehearsal::provided::CONTAINER_START;
+use crate::tap::postgres::Prepared;
 
 /// Between two tries to connect to it.
 const TICK: Duration = Duration::from_millis(20);
@@ -151,6 +152,7 @@ impl Origin {
             password: self.password.clone(),
             name,
             pool,
+            prepared: Prepared::default(),
         })
     }
 }

@@ -136,8 +136,12 @@ impl Venue {
     pub(in crate::rehearsal) async fn withdraw(&self, dependencies: &Dependencies) -> Vec<String> {
         let mut troubles = Vec::new();
         for (name, database) in &dependencies.databases {
+            let own_server = dependencies.servers.contains_key(name);
+            if !own_server {
+                troubles.extend(database.forget_prepared(name).await.err());
+            }
             database.pool.close().await;
-            if dependencies.servers.contains_key(name) {
+            if own_server {
                 continue;
             }
             let statement = format!(

@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use super::super::{
     After, Before, Call, ConnectionContext, Discard, Extent, Reply, Request, Side as Boundary,
 };
-use super::copy::CopyIn;
+use super::copy::{CopyIn, Within};
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::{Progress, RoundTrip, Session};
 use super::segment::{Cutter, End, Segment};
@@ -325,13 +325,23 @@ impl Connection {
     /// Passes the rows of a COPY on. False while no more of them are to come.
     async fn pass_rows_on(&mut self) -> Result<bool, Ending> {
         loop {
-            let (end, failed) = match &self.outstanding {
-                Some(it) => (it.round_trip.end, it.round_trip.error().is_some()),
-                None => (End::Query, false),
+            let taken = match &mut self.outstanding {
+                Some(Outstanding { round_trip, .. }) => {
+                    let within = Within {
+                        end: round_trip.end,
+                        failed: round_trip.error().is_some(),
+                    };
+                    let row = |bytes: &[u8]| round_trip.copying(bytes);
+                    self.copy.take(&mut self.client.buffer, Some(within), row)
+                }
+                None => self.copy.take(&mut self.client.buffer, None, |_| {}),
             };
-            let Some(piece) = self.copy.take(&mut self.client.buffer, end, failed)? else {
+            let Some(piece) = taken? else {
                 return Ok(self.copy.is_open());
             };
+            if let (true, Some(outstanding)) = (piece.synced, &mut self.outstanding) {
+                outstanding.round_trip.synced();
+            }
             // More may come in meanwhile, which nothing but this loop would look at.
             if let (_, Some(ending)) = self.forward(&piece.bytes).await {
                 return Err(ending);

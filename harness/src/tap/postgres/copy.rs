@@ -17,7 +17,7 @@ enum Awaited {
     Nothing,
     Rows,
     /// The rows have ended; in the extended protocol a Sync must follow, because the one
-    /// that came before the rows was ignored.
+    /// that came before the rows was ignored, and without one the server keeps its answer.
     Sync,
 }
 
@@ -35,6 +35,17 @@ pub(super) struct Piece {
     pub(super) bytes: Bytes,
     /// The client said goodbye in the middle of its rows.
     pub(super) terminated: bool,
+    /// A Sync went with them where the round trip began with a Flush.
+    pub(super) synced: bool,
+}
+
+/// The round trip within which the client sends its rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Within {
+    /// How it began.
+    pub(super) end: End,
+    /// Whether the server has refused the rows.
+    pub(super) failed: bool,
 }
 
 impl CopyIn {
@@ -55,16 +66,17 @@ impl CopyIn {
     }
 
     /// Takes the next piece off the client's bytes; none while more of them are needed, or
-    /// when what is there belongs to no COPY. `end` is how the round trip began, and
-    /// `failed` tells whether the server has refused the rows.
+    /// when what is there belongs to no COPY. Rows go by `row` in the parts in which they
+    /// come. What a client sends ahead waits until the server asks for it; between round
+    /// trips rows are what is left of one.
     pub(super) fn take(
         &mut self,
         buffer: &mut BytesMut,
-        end: End,
-        failed: bool,
+        within: Option<Within>,
+        mut row: impl FnMut(&[u8]),
     ) -> Result<Option<Piece>, Malformed> {
         let mut taken = 0;
-        let mut terminated = false;
+        let (mut terminated, mut synced) = (false, false);
         while taken < PIECE && !terminated {
             let rest = &buffer[taken..];
             if self.unfinished > 0 {
@@ -72,9 +84,13 @@ impl CopyIn {
                 if part == 0 {
                     break;
                 }
+                row(&rest[..part]);
                 self.unfinished -= part;
                 taken += part;
                 continue;
+            }
+            if within.is_some() && self.awaited == Awaited::Nothing {
+                break;
             }
             let Some((tag, length)) = frame::header(rest, frame::from_client)? else {
                 break;
@@ -94,24 +110,30 @@ impl CopyIn {
                 break;
             }
             terminated = tag == b'X';
-            self.awaited = self.after(tag, end, failed);
+            synced |= tag == b'S'
+                && self.awaited == Awaited::Sync
+                && within.is_some_and(|within| within.end == End::Flush);
+            self.awaited = self.after(tag, within);
             taken += length;
         }
         Ok((taken > 0).then(|| Piece {
             bytes: buffer.split_to(taken).freeze(),
             terminated,
+            synced,
         }))
     }
 
     /// What is awaited once a frame that is no row has gone by.
-    fn after(&self, tag: u8, end: End, failed: bool) -> Awaited {
+    fn after(&self, tag: u8, within: Option<Within>) -> Awaited {
+        let Some(Within { end, failed }) = within else {
+            return Awaited::Nothing;
+        };
         match (tag, self.awaited) {
-            (_, Awaited::Nothing) | (b'S', Awaited::Sync) => Awaited::Nothing,
-            // Without a Sync the server keeps its answer.
             (b'c' | b'f', _) if end != End::Query => Awaited::Sync,
-            (b'c' | b'f' | b'X', _) => Awaited::Nothing,
-            (b'S', _) if failed => Awaited::Nothing,
-            (_, awaited) => awaited,
+            (b'S', Awaited::Rows) if !failed => Awaited::Rows,
+            // What was flushed before may be flushed again.
+            (b'H', awaited) if awaited != Awaited::Sync || end != End::Flush => awaited,
+            _ => Awaited::Nothing,
         }
     }
 }
@@ -126,6 +148,14 @@ mod tests {
     const ROWS: &[u8] = b"d\0\0\0\x06a\nH\0\0\0\x04d\0\0\0\x04S\0\0\0\x04d\0\0\0\x08bcd\n\
         c\0\0\0\x04S\0\0\0\x04Q\0\0\0\x06x\0";
 
+    fn take(
+        copy: &mut CopyIn,
+        buffer: &mut BytesMut,
+        end: End,
+    ) -> Result<Option<Piece>, Malformed> {
+        copy.take(buffer, Some(Within { end, failed: false }), |_| {})
+    }
+
     /// All that is taken of `chunks`, and what is left.
     fn taken(chunks: &[&[u8]], end: End) -> (Vec<u8>, Vec<u8>) {
         let mut copy = CopyIn::default();
@@ -133,7 +163,7 @@ mod tests {
         let (mut buffer, mut all) = (BytesMut::new(), Vec::new());
         for chunk in chunks {
             buffer.extend_from_slice(chunk);
-            while let Some(piece) = copy.take(&mut buffer, end, false).unwrap() {
+            while let Some(piece) = take(&mut copy, &mut buffer, end).unwrap() {
                 all.extend_from_slice(&piece.bytes);
             }
         }
@@ -148,6 +178,7 @@ mod tests {
         let (all, left) = taken(&[ROWS], End::Sync);
         assert!(all.ends_with(sync));
         assert_eq!(left, next);
+        assert_eq!(taken(&[ROWS], End::Flush), (all, left));
         let (all, left) = taken(&[ROWS], End::Query);
         assert!(all.ends_with(b"c\0\0\0\x04"));
         assert_eq!(left, [&sync[..], next].concat());
@@ -158,10 +189,10 @@ mod tests {
         let mut copy = CopyIn::default();
         copy.begin();
         let mut buffer = BytesMut::from(&b"d\0\x10\0\0abc"[..]);
-        let piece = copy.take(&mut buffer, End::Query, false).unwrap().unwrap();
+        let piece = take(&mut copy, &mut buffer, End::Query).unwrap().unwrap();
         assert_eq!(piece.bytes, &b"d\0\x10\0\0abc"[..]);
         assert!(copy.is_open());
-        assert_eq!(copy.take(&mut buffer, End::Query, false).unwrap(), None);
+        assert_eq!(take(&mut copy, &mut buffer, End::Query).unwrap(), None);
     }
 
     #[test]
@@ -175,7 +206,7 @@ mod tests {
         frame::put(&mut buffer, b'c', |_| {});
         let whole = buffer.len();
         let mut taken = 0;
-        while let Some(piece) = copy.take(&mut buffer, End::Query, false).unwrap() {
+        while let Some(piece) = take(&mut copy, &mut buffer, End::Query).unwrap() {
             assert!(piece.bytes.len() <= PIECE + HEADER);
             taken += piece.bytes.len();
         }
@@ -188,13 +219,29 @@ mod tests {
         let mut copy = CopyIn::default();
         copy.begin();
         let mut buffer = BytesMut::from(&b"d\0\0\0\x09ab"[..]);
-        copy.take(&mut buffer, End::Query, true).unwrap().unwrap();
+        take(&mut copy, &mut buffer, End::Query).unwrap().unwrap();
         copy.end();
         buffer.extend_from_slice(b"cd\nd\0\0\0\x06e\nc\0\0\0\x04Q\0\0\0\x06x\0");
-        let piece = copy.take(&mut buffer, End::Query, false).unwrap().unwrap();
+        let piece = copy.take(&mut buffer, None, |_| {}).unwrap().unwrap();
         assert_eq!(piece.bytes, &b"cd\nd\0\0\0\x06e\nc\0\0\0\x04"[..]);
-        assert_eq!(copy.take(&mut buffer, End::Query, false).unwrap(), None);
+        assert_eq!(copy.take(&mut buffer, None, |_| {}).unwrap(), None);
         assert!(!copy.is_open());
+    }
+
+    #[test]
+    fn rows_that_are_sent_ahead_wait_until_they_are_asked_for() {
+        let mut copy = CopyIn::default();
+        let mut buffer = BytesMut::from(&b"d\0\0\0\x06a\nd\0\0\0\x06b\nc\0\0\0\x04"[..]);
+        assert_eq!(take(&mut copy, &mut buffer, End::Query).unwrap(), None);
+        copy.begin();
+        let within = Within {
+            end: End::Query,
+            failed: false,
+        };
+        let mut rows = Vec::new();
+        let row = |bytes: &[u8]| rows.extend_from_slice(bytes);
+        copy.take(&mut buffer, Some(within), row).unwrap().unwrap();
+        assert_eq!(rows, b"a\nb\n");
     }
 
     proptest! {
@@ -217,7 +264,7 @@ mod tests {
             let mut copy = CopyIn::default();
             copy.begin();
             let mut buffer = BytesMut::from(bytes.as_slice());
-            while let Ok(Some(piece)) = copy.take(&mut buffer, End::Query, false) {
+            while let Ok(Some(piece)) = take(&mut copy, &mut buffer, End::Query) {
                 prop_assert!(!piece.bytes.is_empty());
             }
         }

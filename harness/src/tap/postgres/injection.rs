@@ -11,7 +11,7 @@ use super::connection::{Connection, Ending};
 use super::frame;
 use super::round_trip::RoundTrip;
 use super::segment::{Cutter, End};
-use super::sql::Kind;
+use crate::sql::Kind;
 
 /// A statement that no server can parse. Its name keeps the unnamed statement intact.
 const NAME: &str = "rehearsal_injected_error";

@@ -28,9 +28,11 @@
 //! server says only after it committed. So COMMIT AND CHAIN makes durable what came before
 //! it, also though a transaction stays open. A COMMIT that answers ROLLBACK makes nothing
 //! durable; statements rolled back to a savepoint are forgotten; PREPARE TRANSACTION makes
-//! nothing durable, and the later COMMIT PREPARED stands only for itself. Commits inside
-//! of a procedure are seen when the CALL ends. Statements that only mark a transaction
+//! nothing durable, and COMMIT PREPARED, in whichever session, what was prepared. Commits
+//! inside of a procedure are seen when the CALL ends. Statements that only mark a transaction
 //! (BEGIN, SAVEPOINT, COMMIT …) are among a call's statements and not among the durable.
+//! Rows that the same transaction deletes again, rows of temporary tables and rows in
+//! another database than the declared one are durable for nobody.
 //!
 //! **Faults.** An error in the dependency's place aborts the dependency's transaction too,
 //! if one is open there: a statement that cannot be parsed is sent in it (the server's log
@@ -39,6 +41,7 @@
 //! open does the same.
 
 mod connection;
+mod copied;
 mod copy;
 mod ending;
 mod frame;
@@ -47,24 +50,36 @@ mod message;
 mod names;
 mod round_trip;
 mod segment;
-mod sql;
+mod shared;
 mod startup;
+mod temporary;
 mod transaction;
+mod undoing;
 mod value;
 mod wire;
 
 use std::io;
 
+pub use shared::{Prepared, Shared};
+
 use super::{Tap, TapContext};
 
-/// Opens a tap before a database server.
+/// Opens a tap before a database server, whichever database its sessions are in.
 ///
 /// # Errors
 /// When no port can be had.
 pub async fn open(context: TapContext) -> io::Result<Tap> {
+    open_before(context, Shared::default()).await
+}
+
+/// Opens a tap before one database.
+///
+/// # Errors
+/// When no port can be had.
+pub async fn open_before(context: TapContext, shared: Shared) -> io::Result<Tap> {
     let keys = startup::Keys::default();
     Tap::open(context, move |client, connection| {
-        startup::serve(client, connection, keys.clone())
+        startup::serve(client, connection, keys.clone(), shared.clone())
     })
     .await
 }

@@ -3,14 +3,14 @@
 //! Names change when the client asks, so that the next message of the same segment
 //! resolves them; what the server then refuses is taken back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::super::{Bind, Sql, Statement};
+use super::super::{Bind, Statement};
 use super::frame::lossy;
 use super::message::{Target, Value};
-use super::sql::{self, Kind};
 use super::value;
+use crate::sql::{Cell, Kind, Sql, prepared_text};
 
 /// A statement that was parsed.
 #[derive(Clone, Debug)]
@@ -33,6 +33,67 @@ struct Portal {
 pub(super) struct Executed {
     pub(super) statement: Statement,
     pub(super) kind: Kind,
+    /// The portal through which it is executed, perhaps in parts.
+    pub(super) portal: Option<Vec<u8>>,
+    /// Rows that it returned so far; a portal's tag counts those of its last part.
+    pub(super) returned: u64,
+}
+
+impl Prepared {
+    fn of(text: &str, oids: Vec<u32>) -> Self {
+        Self {
+            sql: text.into(),
+            kind: Kind::of(text),
+            oids,
+        }
+    }
+
+    /// What a statement `PREPARE name AS …` prepares.
+    fn by(statement: &Sql) -> Self {
+        Self::of(
+            prepared_text(statement.written()).unwrap_or_default(),
+            Vec::new(),
+        )
+    }
+}
+
+impl Executed {
+    pub(super) fn new(statement: Statement, kind: Kind) -> Self {
+        Self {
+            statement,
+            kind,
+            portal: None,
+            returned: 0,
+        }
+    }
+
+    /// What the tap cannot name.
+    pub(super) fn unknown(what: String, binds: Vec<Bind>) -> Self {
+        Self::new(Statement::new(what, binds), Kind::Plain)
+    }
+
+    /// What `EXECUTE` executes: the prepared statement with these arguments.
+    fn of(&self, prepared: &Prepared, arguments: &[Cell]) -> Self {
+        let binds = arguments
+            .iter()
+            .map(|argument| match argument {
+                Cell::Literal(text) => Bind::Text(text.clone()),
+                Cell::Parameter(number) => {
+                    let bind = number
+                        .checked_sub(1)
+                        .and_then(|at| self.statement.binds.get(at));
+                    bind.cloned().unwrap_or(Bind::Null)
+                }
+                Cell::Other => Bind::Null,
+            })
+            .collect();
+        Self {
+            statement: Statement::new(prepared.sql.clone(), binds),
+            kind: prepared.kind.clone(),
+            portal: self.portal.clone(),
+            returned: 0,
+        }
+    }
 }
 
 /// The names of one session.
@@ -72,11 +133,7 @@ impl Names {
 
     pub(super) fn parse(&mut self, step: usize, name: &[u8], text: &[u8], oids: Vec<u32>) {
         let text = String::from_utf8_lossy(text);
-        let prepared = Prepared {
-            sql: sql::fold(&text).into(),
-            kind: Kind::of(&text),
-            oids,
-        };
+        let prepared = Prepared::of(&text, oids);
         self.put_statement(step, name, Some(Arc::new(prepared)));
     }
 
@@ -118,24 +175,44 @@ impl Names {
 
     /// What executing a portal executes.
     pub(super) fn executed(&self, portal: &[u8]) -> Executed {
-        match self.portals.get(portal) {
-            Some(portal) => Executed {
-                statement: Statement {
-                    sql: portal.prepared.sql.clone(),
-                    binds: portal.binds.clone(),
-                    wrote: None,
-                },
-                kind: portal.prepared.kind.clone(),
-            },
+        let Some(Portal { prepared, binds }) = self.portals.get(portal).map(Arc::as_ref) else {
             // A cursor that SQL opened, or a name that the server will refuse.
-            None => Executed {
-                statement: Statement {
-                    sql: format!("(portal `{}`)", lossy(portal)).into(),
-                    binds: Vec::new(),
-                    wrote: None,
-                },
-                kind: Kind::Plain,
-            },
+            return Executed::unknown(format!("(portal `{}`)", lossy(portal)), Vec::new());
+        };
+        let executed = Executed {
+            statement: Statement::new(prepared.sql.clone(), binds.clone()),
+            kind: prepared.kind.clone(),
+            portal: Some(portal.to_vec()),
+            returned: 0,
+        };
+        self.resolved(executed, &HashMap::new())
+    }
+
+    /// What the statements of a simple query execute: one may prepare what the next executes.
+    pub(super) fn simple<'a>(
+        &self,
+        statements: impl Iterator<Item = &'a str>,
+    ) -> VecDeque<Executed> {
+        let mut prepared = HashMap::new();
+        statements
+            .map(|sql| {
+                let executed = Executed::new(Statement::new(sql, Vec::new()), Kind::of(sql));
+                if let Kind::Prepare { name } = &executed.kind {
+                    prepared.insert(name.clone(), Prepared::by(&executed.statement.sql));
+                }
+                self.resolved(executed, &prepared)
+            })
+            .collect()
+    }
+
+    fn resolved(&self, executed: Executed, here: &HashMap<String, Prepared>) -> Executed {
+        let Kind::Execute { name, arguments } = &executed.kind else {
+            return executed;
+        };
+        let known = self.statements.get(name.as_bytes()).map(Arc::as_ref);
+        match here.get(name).or(known) {
+            Some(prepared) => executed.of(prepared, arguments),
+            None => executed,
         }
     }
 
@@ -157,16 +234,11 @@ impl Names {
         self.portals.clear();
     }
 
-    /// A statement was executed that changes names by itself. `text` is its text.
-    pub(super) fn completed(&mut self, kind: &Kind, text: &str) {
-        match kind {
+    /// A statement was executed that may change names by itself.
+    pub(super) fn completed(&mut self, executed: &Executed) {
+        match &executed.kind {
             Kind::Prepare { name } => {
-                let text = sql::prepared_text(text).unwrap_or_default();
-                let prepared = Prepared {
-                    sql: text.into(),
-                    kind: Kind::of(text),
-                    oids: Vec::new(),
-                };
+                let prepared = Prepared::by(&executed.statement.sql);
                 self.statements
                     .insert(name.clone().into_bytes(), Arc::new(prepared));
             }

@@ -1,17 +1,20 @@
 //! One round trip: what a segment asks for, and how far its answer has come.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 
 use super::super::{PgError, PgReply, PgRequest, Statement, TransactionStatus};
+use super::copied::RowReader;
 use super::frame::{self, Body, Malformed, lossy};
 use super::message::{Message, Target};
 use super::names::{Executed, Names};
 use super::segment::{End, Segment};
-use super::sql::{self, Kind};
+use super::shared::Prepared;
 use super::transaction::Transaction;
 use super::value;
+use crate::sql::{CopyFormat, Kind, split};
 
 /// What one connection remembers from round trip to round trip.
 #[derive(Debug, Default)]
@@ -20,6 +23,10 @@ pub(super) struct Session {
     pub(super) transaction: Transaction,
     /// The server skips everything up to the next Sync.
     pub(super) skipping: bool,
+    /// Transactions that are prepared for a second phase.
+    pub(super) prepared: Prepared,
+    /// The database it is in, where that is not the declared one.
+    pub(super) elsewhere: Option<String>,
     /// `standard_conforming_strings` is off.
     backslashes: bool,
 }
@@ -90,6 +97,8 @@ pub(super) struct RoundTrip {
     error: Option<PgError>,
     durable: Vec<Statement>,
     status: Option<TransactionStatus>,
+    /// The rows of the COPY that is under way.
+    rows: Option<RowReader>,
     whole: bool,
 }
 
@@ -134,30 +143,14 @@ impl RoundTrip {
                 Message::Execute { portal } => Step::Execute(names.executed(portal)),
                 Message::Query { sql } => {
                     let text = String::from_utf8_lossy(sql);
-                    let statements = sql::split(&text, !session.backslashes)
-                        .into_iter()
-                        .map(|sql| Executed {
-                            statement: Statement {
-                                sql: sql::fold(sql).into(),
-                                binds: Vec::new(),
-                                wrote: None,
-                            },
-                            kind: Kind::of(sql),
-                        })
-                        .collect();
-                    Step::Query(statements)
+                    let statements = split(&text, !session.backslashes);
+                    Step::Query(names.simple(statements.into_iter()))
                 }
-                Message::Function { oid, values } => Step::Function(Executed {
-                    statement: Statement {
-                        sql: format!("(function {oid})").into(),
-                        binds: values
-                            .into_iter()
-                            .map(|read| value::read(0, read))
-                            .collect(),
-                        wrote: None,
-                    },
-                    kind: Kind::Plain,
-                }),
+                Message::Function { oid, values } => {
+                    let binds = values.into_iter().map(|read| value::read(0, read));
+                    let what = format!("(function {oid})");
+                    Step::Function(Executed::unknown(what, binds.collect()))
+                }
                 Message::Sync => Step::Sync,
                 Message::Other => continue,
             });
@@ -174,6 +167,7 @@ impl RoundTrip {
             error: None,
             durable: Vec::new(),
             status: None,
+            rows: None,
             whole,
         })
     }
@@ -213,11 +207,33 @@ impl RoundTrip {
         if (statements.is_empty() && !ends_implicit) || self.end == End::Terminate {
             return None;
         }
+        let second_phase = self.executed().filter_map(|it| match &it.kind {
+            Kind::CommitPrepared(name) => Some(session.prepared.get(name)),
+            _ => None,
+        });
         Some(PgRequest {
             statements,
-            transaction: transaction.executed().to_vec(),
+            transaction: transaction
+                .executed()
+                .cloned()
+                .chain(second_phase.flatten())
+                .collect(),
             commits: transaction.commits(self.executed().map(|it| &it.kind), ends),
+            elsewhere: session.elsewhere.clone(),
         })
+    }
+
+    /// It goes on up to a Sync, which was to be a round trip of its own.
+    pub(super) fn synced(&mut self) {
+        self.end = End::Sync;
+        self.steps.push_back(Step::Sync);
+    }
+
+    /// Rows of the COPY that is under way go by.
+    pub(super) fn copying(&mut self, rows: &[u8]) {
+        if let Some(reader) = &mut self.rows {
+            reader.push(rows);
+        }
     }
 
     /// What it executes, in order.
@@ -260,6 +276,10 @@ impl RoundTrip {
 
     fn note(&mut self, tag: u8, body: &[u8], session: &mut Session) -> Result<Progress, Malformed> {
         match (tag, self.steps.front_mut()) {
+            (b'D', Some(Step::Execute(executed))) => {
+                executed.returned += 1;
+                return Ok(Progress::More);
+            }
             (b'D' | b'd' | b'A' | b'N', _) => return Ok(Progress::More),
             (b'S', _) => session.parameter(body),
             (b'1', Some(Step::Parse))
@@ -269,8 +289,7 @@ impl RoundTrip {
             | (b'I' | b's', Some(Step::Execute(_))) => {
                 let suspended = tag == b's';
                 if let (Some(Step::Execute(executed)), true) = (self.advance(), suspended) {
-                    // Its effect counts from the first row on; nothing else completes it.
-                    self.completed(executed, "", session);
+                    session.transaction.suspended(executed);
                 }
             }
             (b't', Some(Step::DescribeStatement(name))) => {
@@ -291,7 +310,9 @@ impl RoundTrip {
                     },
                     _ => None,
                 };
-                if let Some(executed) = executed {
+                if let Some(mut executed) = executed {
+                    let rows = self.rows.take().map(RowReader::finish);
+                    executed.statement.copied = rows.map(Arc::new);
                     self.completed(executed, &tag, session);
                 }
                 self.tags.push(tag);
@@ -300,7 +321,17 @@ impl RoundTrip {
                 let executed = executed.clone();
                 self.completed(executed, "", session);
             }
-            (b'G', _) => return Ok(Progress::CopyIn),
+            (b'G', step) => {
+                let format = match step {
+                    Some(Step::Execute(executed)) => copy_format(&executed.kind),
+                    Some(Step::Query(statements)) => {
+                        statements.front().and_then(|it| copy_format(&it.kind))
+                    }
+                    _ => None,
+                };
+                self.rows = format.map(RowReader::new);
+                return Ok(Progress::CopyIn);
+            }
             (b'W', _) => return Err(Malformed::Replication),
             (b'E', _) => return Ok(self.failed(frame::read_error(body), session)),
             (b'Z', _) => {
@@ -336,9 +367,16 @@ impl RoundTrip {
     }
 
     fn completed(&mut self, executed: Executed, tag: &str, session: &mut Session) {
-        session
-            .names
-            .completed(&executed.kind, &executed.statement.sql);
+        session.names.completed(&executed);
+        match &executed.kind {
+            // A transaction that had failed is rolled back, as the tag says.
+            Kind::PrepareTransaction(name) if tag != "ROLLBACK" => {
+                session.prepared.put(name, session.transaction.prepared());
+            }
+            Kind::CommitPrepared(name) => self.durable.extend(session.prepared.take(name)),
+            Kind::RollbackPrepared(name) => drop(session.prepared.take(name)),
+            _ => {}
+        }
         session
             .transaction
             .completed(executed, tag, &mut self.durable);
@@ -378,6 +416,13 @@ impl RoundTrip {
             status: self.status.unwrap_or(unreported),
             durable: self.durable.clone(),
         }
+    }
+}
+
+fn copy_format(kind: &Kind) -> Option<CopyFormat> {
+    match kind {
+        Kind::CopyIn(format) => Some(*format),
+        _ => None,
     }
 }
 

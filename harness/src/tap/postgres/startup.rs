@@ -9,7 +9,8 @@ use tokio::net::TcpStream;
 use super::super::{ConnectionContext, Extent};
 use super::connection::{Connection, Ending, ended};
 use super::ending::refuse;
-use super::frame::{self, Body, Malformed};
+use super::frame::{self, Body, Malformed, lossy};
+use super::shared::Shared;
 use super::wire::{self, Side};
 
 const SSL_REQUEST: u32 = 80_877_103;
@@ -68,7 +69,12 @@ enum Opening {
 }
 
 /// Handles one client connection from its first byte to the end of both sides.
-pub(super) async fn serve(client: TcpStream, context: ConnectionContext, keys: Keys) -> String {
+pub(super) async fn serve(
+    client: TcpStream,
+    context: ConnectionContext,
+    keys: Keys,
+    shared: Shared,
+) -> String {
     let mut client = Side::new(client);
     let opening = tokio::select! {
         opening = open(&mut client) => opening,
@@ -107,6 +113,8 @@ pub(super) async fn serve(client: TcpStream, context: ConnectionContext, keys: K
     let _ = upstream.set_nodelay(true);
     tell_reached(&context, &upstream);
     let mut connection = Connection::new(context, client, Side::new(upstream));
+    connection.session.elsewhere = shared.elsewhere(database(&startup[8..]));
+    connection.session.prepared = shared.prepared;
     let mut key = None;
     let ending = match connection.authenticate(&startup, &keys, &mut key).await {
         Ok(()) => connection.run().await,
@@ -193,6 +201,23 @@ fn check(version: u32, parameters: &[u8]) -> Result<(), Malformed> {
         }
     }
     Ok(())
+}
+
+/// The database that a startup packet asks for: by default it is named like the user.
+fn database(parameters: &[u8]) -> Option<String> {
+    let mut parameters = Body::new(b'0', parameters);
+    let mut user = None;
+    while let (Ok(name), Ok(value)) = (
+        parameters.text("a parameter's name"),
+        parameters.text("a parameter's value"),
+    ) {
+        match name {
+            b"database" if !value.is_empty() => return Some(lossy(value)),
+            b"user" => user = Some(lossy(value)),
+            _ => {}
+        }
+    }
+    user
 }
 
 /// Passes a cancellation on if it is for one of this tap's own connections.

@@ -2,7 +2,9 @@
 
 use super::super::{Statement, TransactionStatus};
 use super::names::Executed;
-use super::sql::Kind;
+use super::temporary::Temporary;
+use super::undoing;
+use crate::sql::Kind;
 
 /// The transaction of one session.
 #[derive(Debug)]
@@ -11,9 +13,19 @@ pub(super) struct Transaction {
     status: TransactionStatus,
     /// What was executed since the transaction opened and not rolled back, without the
     /// statements that only mark a transaction.
-    executed: Vec<Statement>,
-    /// Open savepoints: the name, and how much had been executed before.
-    savepoints: Vec<(String, usize)>,
+    executed: Vec<Executed>,
+    savepoints: Vec<Savepoint>,
+    temporary: Temporary,
+    /// The temporary tables before it opened.
+    before: Temporary,
+}
+
+/// An open savepoint, with what there was before.
+#[derive(Debug)]
+struct Savepoint {
+    name: String,
+    executed: usize,
+    temporary: Temporary,
 }
 
 impl Default for Transaction {
@@ -22,6 +34,8 @@ impl Default for Transaction {
             status: TransactionStatus::Idle,
             executed: Vec::new(),
             savepoints: Vec::new(),
+            temporary: Temporary::default(),
+            before: Temporary::default(),
         }
     }
 }
@@ -31,8 +45,8 @@ impl Transaction {
         self.status
     }
 
-    pub(super) fn executed(&self) -> &[Statement] {
-        &self.executed
+    pub(super) fn executed(&self) -> impl Iterator<Item = &Statement> {
+        self.executed.iter().map(|executed| &executed.statement)
     }
 
     /// Whether an implicit transaction has executed something that the next Sync ends.
@@ -56,7 +70,8 @@ impl Transaction {
                 }
                 Kind::Rollback { chain } => (block, failed, pending) = (*chain, false, false),
                 Kind::RollbackTo(_) => failed = false,
-                Kind::PrepareTransaction => (block, failed, pending) = (false, false, false),
+                Kind::PrepareTransaction(_) => (block, failed, pending) = (false, false, false),
+                Kind::RollbackPrepared(_) => {}
                 _ => pending |= !block,
             }
         }
@@ -75,13 +90,17 @@ impl Transaction {
             // when the transaction had failed.
             Kind::Commit { .. } => {
                 if tag == "COMMIT" {
-                    durable.append(&mut self.executed);
+                    durable.extend(self.committed());
+                } else {
+                    self.rolled_back();
                 }
-                self.clear();
             }
-            // What is prepared leaves the session; COMMIT PREPARED stands for itself.
-            Kind::Rollback { .. } | Kind::PrepareTransaction => self.clear(),
-            Kind::Savepoint(name) => self.savepoints.push((name, self.executed.len())),
+            Kind::Rollback { .. } | Kind::PrepareTransaction(_) => self.rolled_back(),
+            Kind::Savepoint(name) => self.savepoints.push(Savepoint {
+                name,
+                executed: self.executed.len(),
+                temporary: self.temporary.clone(),
+            }),
             Kind::Release(name) => {
                 if let Some(at) = self.savepoint(&name) {
                     self.savepoints.truncate(at);
@@ -89,17 +108,57 @@ impl Transaction {
             }
             Kind::RollbackTo(name) => {
                 if let Some(at) = self.savepoint(&name) {
-                    self.executed.truncate(self.savepoints[at].1);
+                    self.executed.truncate(self.savepoints[at].executed);
+                    self.temporary.clone_from(&self.savepoints[at].temporary);
                     self.savepoints.truncate(at + 1);
                 }
             }
             Kind::Begin => {}
-            _ => {
-                let mut statement = executed.statement;
-                statement.wrote = rows_written(tag);
-                self.executed.push(statement);
-            }
+            _ => self.push(executed, tag),
         }
+    }
+
+    /// A portal was executed in part: its effect took place, and its tag comes at the end.
+    pub(super) fn suspended(&mut self, executed: Executed) {
+        match self.begun(&executed) {
+            Some(begun) => begun.returned += executed.returned,
+            None => self.push(executed, ""),
+        }
+    }
+
+    fn push(&mut self, mut executed: Executed, tag: &str) {
+        let wrote = rows_written(tag, &executed.kind);
+        if let Some(begun) = self.begun(&executed) {
+            begun.statement.wrote = wrote.map(|rows| rows + begun.returned);
+            begun.portal = None;
+            return;
+        }
+        match &executed.kind {
+            Kind::CreateTemporary { name, until_commit } => {
+                self.temporary.create(name, *until_commit);
+            }
+            Kind::Drop(tables) => self.temporary.drop(tables),
+            Kind::DiscardAll | Kind::DiscardTemporary => self.temporary = Temporary::default(),
+            _ => {}
+        }
+        executed.statement.wrote = wrote;
+        let names = self.temporary.names();
+        if !names.is_empty() {
+            executed.statement.sql = executed.statement.sql.with_temporary(names);
+        }
+        // Only a portal that was executed in part is executed again.
+        if !tag.is_empty() {
+            executed.portal = None;
+        }
+        self.executed.push(executed);
+    }
+
+    /// The statement that this one goes on with.
+    fn begun(&mut self, executed: &Executed) -> Option<&mut Executed> {
+        let portal = executed.portal.as_ref()?;
+        self.executed
+            .iter_mut()
+            .rfind(|begun| begun.portal.as_ref() == Some(portal))
     }
 
     /// The round trip ended. What an implicit transaction made durable is appended.
@@ -111,29 +170,46 @@ impl Transaction {
     ) {
         self.status = status;
         if status == TransactionStatus::Idle {
-            if !failed {
-                durable.append(&mut self.executed);
+            if failed {
+                self.rolled_back();
+            } else {
+                durable.extend(self.committed());
             }
-            self.clear();
         }
     }
 
-    fn clear(&mut self) {
+    /// What it executed, for a transaction that is prepared: it leaves the session.
+    pub(super) fn prepared(&mut self) -> Vec<Statement> {
+        self.committed().collect()
+    }
+
+    fn committed(&mut self) -> impl Iterator<Item = Statement> + use<> {
+        self.savepoints.clear();
+        self.temporary.commit();
+        self.before.clone_from(&self.temporary);
+        let mut executed = std::mem::take(&mut self.executed);
+        undoing::apply(&mut executed);
+        executed.into_iter().map(|executed| executed.statement)
+    }
+
+    fn rolled_back(&mut self) {
         self.executed.clear();
         self.savepoints.clear();
+        self.temporary.clone_from(&self.before);
     }
 
     fn savepoint(&self, name: &str) -> Option<usize> {
         self.savepoints
             .iter()
-            .rposition(|(savepoint, _)| savepoint == name)
+            .rposition(|savepoint| savepoint.name == name)
     }
 }
 
 /// The count in the command tag of a statement that writes: `INSERT 0 1`, `UPDATE 3`.
-fn rows_written(tag: &str) -> Option<u64> {
+fn rows_written(tag: &str, kind: &Kind) -> Option<u64> {
     let (verb, counts) = tag.split_once(' ')?;
-    let writes = matches!(verb, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
+    let copies = verb == "COPY" && matches!(kind, Kind::CopyIn(_));
+    let writes = copies || matches!(verb, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
     writes
         .then(|| counts.rsplit(' ').next()?.parse().ok())
         .flatten()
@@ -146,14 +222,7 @@ mod tests {
     use super::*;
 
     fn executed(sql: &str) -> Executed {
-        Executed {
-            statement: Statement {
-                sql: sql.into(),
-                binds: Vec::new(),
-                wrote: None,
-            },
-            kind: Kind::of(sql),
-        }
+        Executed::new(Statement::new(sql, Vec::new()), Kind::of(sql))
     }
 
     fn complete(transaction: &mut Transaction, statements: &[&str]) -> Vec<String> {
@@ -204,6 +273,77 @@ mod tests {
         assert!(durable.is_empty());
     }
 
+    /// What is found in what these make durable.
+    fn finds(statements: &[&str], wanted: &str) -> bool {
+        let mut transaction = Transaction::default();
+        let mut durable = Vec::new();
+        for sql in statements {
+            let verb = sql.split(' ').next().unwrap().to_uppercase();
+            let tag = if verb == "INSERT" {
+                "INSERT 0 1"
+            } else {
+                &verb
+            };
+            transaction.completed(executed(sql), tag, &mut durable);
+            if *sql != "begin" && !statements.contains(&"begin") {
+                transaction.ready(Idle, false, &mut durable);
+            }
+        }
+        durable
+            .iter()
+            .any(|statement| statement.sql.find(&wanted.into()).is_some())
+    }
+
+    #[test]
+    fn what_is_written_to_a_temporary_table_is_found_nowhere() {
+        let (create, insert) = ("create temp table a (b int)", "insert into a values (1)");
+        assert!(!finds(&[create, insert], "insert into a"));
+        assert!(finds(&[create, "drop table a", insert], "insert into a"));
+        assert!(finds(&[create, "discard temp", insert], "insert into a"));
+        let until_commit = "create temp table a (b int) on commit drop";
+        assert!(!finds(
+            &["begin", until_commit, insert, "commit"],
+            "insert into a"
+        ));
+        assert!(finds(
+            &["begin", until_commit, "commit", "begin", insert, "commit"],
+            "insert into a"
+        ));
+        assert!(finds(
+            &["begin", create, "rollback", "begin", insert, "commit"],
+            "insert into a"
+        ));
+        assert!(finds(
+            &[
+                "begin",
+                "savepoint s",
+                create,
+                "rollback to s",
+                insert,
+                "commit"
+            ],
+            "insert into a"
+        ));
+    }
+
+    #[test]
+    fn a_portal_that_is_executed_in_parts_is_one_statement() {
+        let mut transaction = Transaction::default();
+        let mut durable = Vec::new();
+        let part = || Executed {
+            portal: Some(b"p".to_vec()),
+            returned: 1,
+            ..executed("insert")
+        };
+        transaction.suspended(part());
+        transaction.suspended(part());
+        transaction.completed(part(), "INSERT 0 1", &mut durable);
+        transaction.completed(part(), "INSERT 0 0", &mut durable);
+        transaction.ready(Idle, false, &mut durable);
+        let wrote: Vec<_> = durable.iter().map(|statement| statement.wrote).collect();
+        assert_eq!(wrote, [Some(3), Some(0)]);
+    }
+
     #[test]
     fn what_commits_is_foreseen() {
         let commits = |status, statements: &[&str], ends| {
@@ -228,9 +368,14 @@ mod tests {
 
     #[test]
     fn the_count_of_rows_written_stands_in_the_tag() {
-        assert_eq!(rows_written("INSERT 0 2"), Some(2));
-        assert_eq!(rows_written("UPDATE 0"), Some(0));
-        assert_eq!(rows_written("SELECT 3"), None);
-        assert_eq!(rows_written("COMMIT"), None);
+        let written = |tag| rows_written(tag, &Kind::Plain);
+        assert_eq!(written("INSERT 0 2"), Some(2));
+        assert_eq!(written("UPDATE 0"), Some(0));
+        assert_eq!(written("MERGE 0"), Some(0));
+        assert_eq!(written("SELECT 3"), None);
+        assert_eq!(written("COMMIT"), None);
+        assert_eq!(written("COPY 3"), None);
+        let copy = Kind::of("copy t from stdin");
+        assert_eq!(rows_written("COPY 3", &copy), Some(3));
     }
 }

@@ -112,3 +112,24 @@ async fn rows_that_the_server_refused_are_no_part_of_what_follows() {
     assert_eq!(stage.rows().await, [1]);
     assert_eq!(stage.recorder.durable(), ["INSERT INTO t VALUES (1)"]);
 }
+
+#[tokio::test]
+async fn a_sync_after_the_rows_of_a_flushed_copy_ends_its_transaction() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    let mut raw = stage.raw().await;
+    let copy = "COPY t (id) FROM STDIN";
+    let begun = [
+        raw::parse("", copy),
+        raw::bind("", &[]),
+        raw::execute(),
+        raw::flush(),
+    ];
+    raw.send(&begun.concat()).await;
+    assert_eq!(raw.tags_until(b'G').await, "12G");
+    let rows = [raw::frame(b'd', b"7\n"), raw::frame(b'c', b""), raw::sync()];
+    raw.send(&rows.concat()).await;
+    assert_eq!(raw.tags_until(b'Z').await, "CZ");
+    assert_eq!(stage.recorder.durable(), [copy]);
+}

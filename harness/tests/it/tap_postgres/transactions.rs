@@ -257,7 +257,10 @@ async fn a_chained_commit_is_durable_and_a_prepared_transaction_is_not() {
     assert_eq!(raw.query("PREPARE TRANSACTION 'p'").await, (None, 'I'));
     assert_eq!(stage.recorder.durable().len(), 1);
     assert_eq!(raw.query("COMMIT PREPARED 'p'").await, (None, 'I'));
-    assert_eq!(stage.recorder.durable()[1..], ["COMMIT PREPARED 'p'"]);
+    assert_eq!(
+        stage.recorder.durable()[1..],
+        ["INSERT INTO t VALUES (2)", "COMMIT PREPARED 'p'"]
+    );
     assert_eq!(stage.rows().await, [1, 2]);
 }
 

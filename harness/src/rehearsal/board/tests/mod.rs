@@ -4,6 +4,7 @@ mod announcing;
 mod attribution;
 mod death;
 mod decision;
+mod effects;
 mod hands;
 mod interference;
 mod quiet;
@@ -171,6 +172,7 @@ impl Bench {
             statements: vec![statement],
             transaction: Vec::new(),
             commits: true,
+            elsewhere: None,
         });
         self.call(&self.packer, "database", request)
     }
@@ -300,6 +302,7 @@ fn statement(sql: &str, binds: &[&str]) -> Statement {
             .map(|bind| Bind::Text((*bind).to_owned()))
             .collect(),
         wrote: Some(1),
+        copied: None,
     }
 }
 

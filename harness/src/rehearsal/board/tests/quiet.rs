@@ -99,6 +99,7 @@ async fn a_timer_must_begin_twice_after_the_last_effect() {
             statements: vec![statement("select id from unsent", &[])],
             transaction: Vec::new(),
             commits: true,
+            elsewhere: None,
         });
         bench.call(&shop, "database", request)
     };
