@@ -69,7 +69,7 @@ fn miscounted(evidence: Evidence<'_>) -> Vec<String> {
             entries: &evidence.entries[..before],
             ..evidence
         };
-        let counted = count(earlier, witness, None)
+        let counted = count(earlier, witness)
             .get(label)
             .copied()
             .unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What each process had in hand over time, and how much it asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Evidence;
 use crate::history::Event;
@@ -34,10 +34,11 @@ impl Hands {
     /// Reads a history.
     pub fn of(evidence: Evidence<'_>) -> Self {
         let mut hands = Self::default();
-        // By copy: who has it, by which receipt.
-        let mut held: BTreeMap<String, (Incarnation, String)> = BTreeMap::new();
-        let mut had: BTreeMap<Incarnation, usize> = BTreeMap::new();
+        let mut held = Held::default();
+        // The most that each had since it asked last.
+        let mut had: BTreeMap<&Incarnation, usize> = BTreeMap::new();
         for entry in evidence.entries {
+            let seq = entry.seq;
             match &entry.event {
                 Event::Delivered {
                     author,
@@ -49,12 +50,11 @@ impl Hands {
                     let Some(owner) = author.incarnation() else {
                         continue;
                     };
-                    let taken = (owner.clone(), receipt.clone());
-                    if let Some((before, _)) = held.insert(message_id.clone(), taken) {
-                        hands.change(entry.seq, &before, &held);
+                    if let Some(before) = held.take(message_id, receipt, owner) {
+                        hands.change(seq, before, &held);
                     }
-                    let now = hands.change(entry.seq, owner, &held);
-                    let most = had.entry(owner.clone()).or_default();
+                    let now = hands.change(seq, owner, &held);
+                    let most = had.entry(owner).or_default();
                     *most = now.max(*most);
                 }
                 Event::Deleted { receipt, .. }
@@ -64,27 +64,23 @@ impl Hands {
                     seconds: 0,
                     ..
                 } => {
-                    let copy = held
-                        .iter()
-                        .find(|(_, (_, by))| by == receipt)
-                        .map(|(copy, _)| copy.clone());
-                    if let Some((owner, _)) = copy.and_then(|copy| held.remove(&copy)) {
-                        hands.change(entry.seq, &owner, &held);
+                    if let Some(owner) = held.give(receipt) {
+                        hands.change(seq, owner, &held);
                     }
                 }
                 Event::Exited { incarnation, .. } => {
-                    held.retain(|_, (owner, _)| owner != incarnation);
-                    hands.change(entry.seq, incarnation, &held);
+                    held.end(incarnation);
+                    hands.change(seq, incarnation, &held);
                 }
                 Event::Receiving {
                     call,
                     incarnation,
                     at_most,
                 } => {
-                    let now = count(incarnation, &held);
-                    let most = had.insert(incarnation.clone(), now).unwrap_or_default();
+                    let now = held.count(incarnation);
+                    let most = had.insert(incarnation, now).unwrap_or_default();
                     hands.asked.push(Asked {
-                        at: entry.seq,
+                        at: seq,
                         call: *call,
                         incarnation: incarnation.clone(),
                         at_most: *at_most,
@@ -97,13 +93,8 @@ impl Hands {
         hands
     }
 
-    fn change(
-        &mut self,
-        at: u64,
-        owner: &Incarnation,
-        held: &BTreeMap<String, (Incarnation, String)>,
-    ) -> usize {
-        let now = count(owner, held);
+    fn change(&mut self, at: u64, owner: &Incarnation, held: &Held<'_>) -> usize {
+        let now = held.count(owner);
         self.changes.push((at, owner.clone(), now));
         now
     }
@@ -120,8 +111,58 @@ impl Hands {
     }
 }
 
-fn count(owner: &Incarnation, held: &BTreeMap<String, (Incarnation, String)>) -> usize {
-    held.values().filter(|(by, _)| by == owner).count()
+/// What is in whose hand at one place in a history.
+#[derive(Default)]
+struct Held<'e> {
+    /// By copy: who has it, by which receipt.
+    copies: HashMap<&'e str, (&'e Incarnation, &'e str)>,
+    /// The copies by these receipts.
+    receipts: HashMap<&'e str, &'e str>,
+    /// The copies that each has.
+    of: BTreeMap<&'e Incarnation, HashSet<&'e str>>,
+}
+
+impl<'e> Held<'e> {
+    /// A copy comes into a hand; returns whose it leaves.
+    fn take(
+        &mut self,
+        copy: &'e str,
+        receipt: &'e str,
+        owner: &'e Incarnation,
+    ) -> Option<&'e Incarnation> {
+        let before = self.drop(copy);
+        self.copies.insert(copy, (owner, receipt));
+        self.receipts.insert(receipt, copy);
+        self.of.entry(owner).or_default().insert(copy);
+        before
+    }
+
+    /// What came by this receipt leaves its hand.
+    fn give(&mut self, receipt: &str) -> Option<&'e Incarnation> {
+        let copy = *self.receipts.get(receipt)?;
+        self.drop(copy)
+    }
+
+    fn drop(&mut self, copy: &str) -> Option<&'e Incarnation> {
+        let (owner, receipt) = self.copies.remove(copy)?;
+        self.receipts.remove(receipt);
+        if let Some(of) = self.of.get_mut(owner) {
+            of.remove(copy);
+        }
+        Some(owner)
+    }
+
+    fn end(&mut self, owner: &Incarnation) {
+        for copy in self.of.remove(owner).unwrap_or_default() {
+            if let Some((_, receipt)) = self.copies.remove(copy) {
+                self.receipts.remove(receipt);
+            }
+        }
+    }
+
+    fn count(&self, owner: &Incarnation) -> usize {
+        self.of.get(owner).map_or(0, HashSet::len)
+    }
 }
 
 #[cfg(test)]

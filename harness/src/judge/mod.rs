@@ -8,16 +8,20 @@ mod conclusion;
 mod correct;
 mod hands;
 pub mod invariant;
+mod ledger;
+mod names;
 #[cfg(test)]
 pub(crate) mod story;
 mod totals;
 mod verdict;
+mod work;
 
-pub use account::{Account, Deletion, Ledger};
+pub use account::{Account, Deletion};
 pub use attempts::exhausted;
 pub use conclusion::judge_concluded;
 pub use hands::{Asked, Hands};
-pub use totals::{Figure, count, performed_writes, repeated_writes};
+pub use ledger::Ledger;
+pub use totals::{Figure, count, count_each, performed_writes, repeated_writes};
 pub use verdict::{Fault, Judgement, Verdict, judge, submitted};
 
 use crate::history::Entry;

@@ -4,20 +4,79 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Evidence;
 use crate::history::Event;
-use crate::ids::{DependencyName, MessageName};
+use crate::ids::MessageName;
 use crate::manifest::Witness;
 
 /// One total, by label where it is split (the empty label otherwise).
 pub type Figure = BTreeMap<String, i64>;
 
-/// Counts a witness over a history, for one message or for all.
-pub fn count(evidence: Evidence<'_>, witness: &Witness, of: Option<&MessageName>) -> Figure {
-    let mut figure = Figure::new();
-    if witness.by.is_none() {
-        figure.insert(String::new(), 0);
+/// Counts a witness over a history.
+pub fn count(evidence: Evidence<'_>, witness: &Witness) -> Figure {
+    let mut counts = Counts::new(witness);
+    for (message, captured, step) in passages(evidence, witness) {
+        counts.add(message, captured, step);
     }
-    let mut seen: BTreeSet<(String, Option<&MessageName>)> = BTreeSet::new();
-    for entry in evidence.entries {
+    counts.figure
+}
+
+/// Counts a witness over a history for each message that passed one of its stages: all of
+/// them in one reading.
+pub fn count_each(evidence: Evidence<'_>, witness: &Witness) -> BTreeMap<MessageName, Figure> {
+    let mut each: BTreeMap<&MessageName, Counts<'_>> = BTreeMap::new();
+    for (message, captured, step) in passages(evidence, witness) {
+        if let Some(of) = message {
+            let counts = each.entry(of).or_insert_with(|| Counts::new(witness));
+            counts.add(message, captured, step);
+        }
+    }
+    each.into_iter()
+        .map(|(message, counts)| (message.clone(), counts.figure))
+        .collect()
+}
+
+/// A figure that is being counted.
+struct Counts<'e> {
+    witness: &'e Witness,
+    figure: Figure,
+    seen: BTreeSet<(String, Option<&'e MessageName>)>,
+}
+
+impl<'e> Counts<'e> {
+    fn new(witness: &'e Witness) -> Self {
+        let mut figure = Figure::new();
+        if witness.by.is_none() {
+            figure.insert(String::new(), 0);
+        }
+        Self {
+            witness,
+            figure,
+            seen: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, of: Option<&'e MessageName>, captured: &BTreeMap<String, String>, step: i64) {
+        let label = match &self.witness.by {
+            Some(by) => captured
+                .get(by)
+                .cloned()
+                .unwrap_or_else(|| "(no label)".to_owned()),
+            None => String::new(),
+        };
+        if self.witness.distinct && !self.seen.insert((label.clone(), of)) {
+            return;
+        }
+        *self.figure.entry(label).or_default() += step;
+    }
+}
+
+/// A passage that a witness counts: whose, what was captured, and what it adds.
+type PassageOf<'e> = (Option<&'e MessageName>, &'e BTreeMap<String, String>, i64);
+
+fn passages<'e>(
+    evidence: Evidence<'e>,
+    witness: &'e Witness,
+) -> impl Iterator<Item = PassageOf<'e>> {
+    evidence.entries.iter().filter_map(|entry| {
         let Event::Stage {
             stage,
             message,
@@ -25,29 +84,11 @@ pub fn count(evidence: Evidence<'_>, witness: &Witness, of: Option<&MessageName>
             ..
         } = &entry.event
         else {
-            continue;
+            return None;
         };
-        if of.is_some() && message.as_ref() != of {
-            continue;
-        }
-        let step =
-            i64::from(witness.add.contains(stage)) - i64::from(witness.subtract.contains(stage));
-        if step == 0 {
-            continue;
-        }
-        let label = match &witness.by {
-            Some(by) => captured
-                .get(by)
-                .cloned()
-                .unwrap_or_else(|| "(no label)".to_owned()),
-            None => String::new(),
-        };
-        if witness.distinct && !seen.insert((label.clone(), message.as_ref())) {
-            continue;
-        }
-        *figure.entry(label).or_default() += step;
-    }
-    figure
+        let step = witness.step(stage);
+        (step != 0).then_some((message.as_ref(), captured, step))
+    })
 }
 
 /// Figures by label, each with the entry that it stands in.
@@ -78,51 +119,23 @@ pub(super) fn last_counted(evidence: Evidence<'_>) -> BTreeMap<&str, BTreeMap<&s
     figures
 }
 
-/// Writes that services played by the harness performed: for one message or for all, of
-/// one service or of all.
-pub fn performed_writes(
-    evidence: Evidence<'_>,
-    service: Option<&DependencyName>,
-    of: Option<&MessageName>,
-) -> i64 {
-    let ledger = super::Ledger::of(evidence);
-    let wanted: Option<&[u64]> = of.map(|message| {
-        ledger
-            .accounts
-            .get(message)
-            .map_or(&[][..], |account| &account.writes)
-    });
-    let count = evidence
-        .entries
-        .iter()
-        .filter(|entry| match &entry.event {
-            Event::Performed {
-                write: true,
-                dependency,
-                ..
-            } => {
-                service.is_none_or(|service| service == dependency)
-                    && wanted.is_none_or(|wanted| wanted.contains(&entry.seq))
-            }
-            _ => false,
-        })
-        .count();
-    i64::try_from(count).unwrap_or(i64::MAX)
+/// Writes that services played by the harness performed.
+pub fn performed_writes(evidence: Evidence<'_>) -> i64 {
+    requests(evidence, |event| {
+        matches!(event, Event::Performed { write: true, .. })
+    })
 }
 
 /// Writes that such services answered and did not perform, because they had performed one
-/// with the same idempotency key: for one message or for all.
-pub fn repeated_writes(evidence: Evidence<'_>, of: Option<&MessageName>) -> i64 {
-    let count = match of {
-        Some(message) => super::Ledger::of(evidence)
-            .accounts
-            .get(message)
-            .map_or(0, |account| account.repetitions.len()),
-        None => evidence
-            .entries
-            .iter()
-            .filter(|entry| matches!(entry.event, Event::Performed { repeated: true, .. }))
-            .count(),
-    };
+/// with the same idempotency key.
+pub fn repeated_writes(evidence: Evidence<'_>) -> i64 {
+    requests(evidence, |event| {
+        matches!(event, Event::Performed { repeated: true, .. })
+    })
+}
+
+fn requests(evidence: Evidence<'_>, wanted: impl Fn(&Event) -> bool) -> i64 {
+    let entries = evidence.entries.iter();
+    let count = entries.filter(|entry| wanted(&entry.event)).count();
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -50,6 +50,13 @@ pub struct Witness {
     pub by: Option<String>,
 }
 
+impl Witness {
+    /// What a passage of this stage adds to the figure.
+    pub fn step(&self, stage: &StageName) -> i64 {
+        i64::from(self.add.contains(stage)) - i64::from(self.subtract.contains(stage))
+    }
+}
+
 /// A query against a PostgreSQL dependency.
 #[derive(Clone, Debug)]
 pub struct Claim {

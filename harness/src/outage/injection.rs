@@ -525,7 +525,7 @@ impl Outages {
         let figure = self
             .0
             .history
-            .read(|entries| count(Evidence { manifest, entries }, witness, None));
+            .read(|entries| count(Evidence { manifest, entries }, witness));
         match label {
             Some(label) => figure.get(label).copied().unwrap_or_default(),
             None => figure.values().sum(),

@@ -34,7 +34,7 @@ mod venue;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use client::{ClientAnswer, Posting, Submission};
@@ -53,7 +53,7 @@ use self::processes::Processes;
 use crate::fault::Fault;
 use crate::history::{Event, History, HistoryError, SCHEMA};
 use crate::ids::{DependencyName, FaultId, MessageName, RoleName};
-use crate::judge::{Evidence, Judgement, judge};
+use crate::judge::{Evidence, Judgement, Ledger, judge};
 use crate::manifest::{Manifest, Protocol, Provide};
 use crate::outage::{Injection, RealServer};
 use crate::stub::{Performed, PlayedRoute, Stub};
@@ -118,6 +118,8 @@ pub struct Rehearsal {
     processes: Processes,
     /// What was counted when it last was quiet, and where in the history that was.
     snapshot: Option<(u64, Snapshot)>,
+    /// Of all that happened, as far as it was read.
+    ledger: Mutex<Ledger>,
     operators: u32,
     directory: PathBuf,
     injections: Vec<Injection>,
@@ -181,6 +183,7 @@ impl Rehearsal {
             dependencies,
             processes,
             snapshot: None,
+            ledger: Mutex::default(),
             operators: 0,
             directory,
             injections: Vec::new(),

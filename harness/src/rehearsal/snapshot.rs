@@ -2,12 +2,14 @@
 //! beside what the system says.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::MessageName;
-use crate::judge::{Evidence, Figure, Ledger, count, performed_writes, repeated_writes};
+use crate::judge::{
+    Account, Evidence, Figure, Ledger, count, count_each, performed_writes, repeated_writes,
+};
 use crate::manifest::built_in_totals::{
     DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REPETITIONS, OUTSIDE_REQUESTS,
 };
@@ -82,7 +84,7 @@ impl Rehearsal {
             snapshot.totals.insert(name.clone(), figure);
         }
         let (left, dead) = self.count_queues().await?;
-        let outside = self.evidence(|evidence| performed_writes(evidence, None, None));
+        let outside = self.evidence(performed_writes);
         for (name, value) in [
             (LEFT_IN_QUEUE, left),
             (DEAD_LETTERS, dead),
@@ -94,10 +96,7 @@ impl Rehearsal {
         }
         self.note_exhausted().await?;
         if self.honours_keys() {
-            let repetitions = Figure::from([(
-                String::new(),
-                self.evidence(|evidence| repeated_writes(evidence, None)),
-            )]);
+            let repetitions = Figure::from([(String::new(), self.evidence(repeated_writes))]);
             let name = OUTSIDE_REPETITIONS.to_owned();
             snapshot.totals.insert(name, repetitions);
         }
@@ -117,7 +116,7 @@ impl Rehearsal {
         let witnessed = total
             .witness
             .as_ref()
-            .map(|witness| self.evidence(|evidence| count(evidence, witness, None)));
+            .map(|witness| self.evidence(|evidence| count(evidence, witness)));
         self.note_figure(name, total, "witness", witnessed.as_ref());
         let claimed = match &total.claim {
             Some(claim) => Some(
@@ -180,7 +179,7 @@ impl Rehearsal {
                 }
             }
         }
-        let copies = self.evidence(|evidence| Ledger::of(evidence).copies_left());
+        let copies = self.ledger(Ledger::copies_left);
         self.note("copies in queues", "", "witness", copies);
         self.note("copies in queues", "", "claim", left + dead);
         self.note(LEFT_IN_QUEUE, "", "claim", left);
@@ -188,23 +187,33 @@ impl Rehearsal {
         Ok((left, dead))
     }
 
-    /// A total of one message, by its witness; none if it has none.
-    pub fn total_of(&self, name: &str, message: &MessageName) -> Option<i64> {
-        if name == OUTSIDE_REQUESTS {
-            let writes = |evidence: Evidence<'_>| performed_writes(evidence, None, Some(message));
-            return Some(self.evidence(writes));
-        }
-        if name == OUTSIDE_REPETITIONS {
-            return Some(self.evidence(|evidence| repeated_writes(evidence, Some(message))));
+    /// A total of each of these messages, by its witness; none if it has none.
+    pub fn total_of_each(&self, name: &str, messages: &[MessageName]) -> Option<Vec<i64>> {
+        let of_account = |look: fn(&Account) -> usize| {
+            self.ledger(|ledger| {
+                let figure = |message| ledger.accounts.get(message).map_or(0, look);
+                let figures = messages.iter().map(figure);
+                figures
+                    .map(|figure| i64::try_from(figure).unwrap_or(i64::MAX))
+                    .collect()
+            })
+        };
+        match name {
+            OUTSIDE_REQUESTS => return Some(of_account(|account| account.writes.len())),
+            OUTSIDE_REPETITIONS => return Some(of_account(|account| account.repetitions.len())),
+            _ => {}
         }
         let witness = self.manifest.totals.get(name)?.witness.as_ref()?;
-        let figure = self.evidence(|evidence| count(evidence, witness, Some(message)));
-        Some(figure.values().sum())
+        let each = self.evidence(|evidence| count_each(evidence, witness));
+        let figure = |message| each.get(message).map_or(0, |figure| figure.values().sum());
+        Some(messages.iter().map(figure).collect())
     }
 
     /// Looks at the ledger of all that happened so far.
     pub fn ledger<T>(&self, look: impl FnOnce(&Ledger) -> T) -> T {
-        self.evidence(|evidence| look(&Ledger::of(evidence)))
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        self.evidence(|evidence| ledger.catch_up(evidence));
+        look(&ledger)
     }
 
     /// What the queue delivered of a message, the first time.

@@ -5,10 +5,12 @@
 //! This holds wherever the message lies: one in a dead-letter queue whose attempts are
 //! below the limit may not be labelled so either.
 
-use crate::history::{Blob, Entry, Event};
+use std::collections::BTreeMap;
+
+use crate::history::{Blob, Event};
 use crate::ids::MessageName;
-use crate::judge::attempts::may_have_passed;
-use crate::judge::{Evidence, Ledger, Violation, count, exhausted};
+use crate::judge::attempts::Attempts;
+use crate::judge::{Evidence, Ledger, Violation};
 
 pub(super) const NAME: &str = "a record at the attempt limit is true";
 
@@ -18,7 +20,16 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
         return Vec::new();
     };
     let mut violations = Vec::new();
-    for (index, entry) in evidence.entries.iter().enumerate() {
+    let mut declared: BTreeMap<&MessageName, &Blob> = BTreeMap::new();
+    let mut so_far = Attempts::new(evidence.manifest);
+    for entry in evidence.entries {
+        so_far.feed(entry);
+        if let Event::Declared {
+            message, content, ..
+        } = &entry.event
+        {
+            declared.insert(message, content);
+        }
         let Event::Exhausted {
             message,
             limit,
@@ -29,12 +40,8 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
         else {
             continue;
         };
-        let so_far = Evidence {
-            entries: &evidence.entries[..index],
-            ..evidence
-        };
         // What was read tells of the record that was there then.
-        let Some(at) = exhausted(so_far).remove(message) else {
+        let Some(at) = so_far.exhausted_at(message) else {
             continue;
         };
         let mut convict = |text: String| {
@@ -52,7 +59,7 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
                 None => "nothing says how many counted".to_owned(),
             });
         }
-        if let Some((started, unseen)) = started(so_far, message)
+        if let Some((started, unseen)) = so_far.started(message)
             && started + unseen < *limit
         {
             convict(match unseen {
@@ -61,7 +68,7 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
             });
         }
         if rule.content.is_some()
-            && let Some(carried) = declared(so_far.entries, message)
+            && let Some(carried) = declared.get(message)
             && content.as_ref().is_none_or(|kept| !is_same(kept, carried))
         {
             convict(match content {
@@ -85,33 +92,6 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
 
 fn is_same(one: &Blob, other: &Blob) -> bool {
     one.len == other.len && one.sha256 == other.sha256
-}
-
-fn declared<'e>(entries: &'e [Entry], wanted: &MessageName) -> Option<&'e Blob> {
-    entries.iter().rev().find_map(|entry| match &entry.event {
-        Event::Declared {
-            message, content, ..
-        } if message == wanted => Some(content),
-        _ => None,
-    })
-}
-
-/// The attempts of a message that were seen to start in its present series, and those
-/// that may have started unseen.
-fn started(so_far: Evidence<'_>, message: &MessageName) -> Option<(i64, i64)> {
-    let witness = so_far.manifest.attempts_witness()?;
-    let ledger = Ledger::of(so_far);
-    let series = ledger.accounts.get(message)?.series.last().copied();
-    let begun = so_far
-        .entries
-        .partition_point(|entry| Some(entry.seq) < series);
-    let in_series = Evidence {
-        entries: &so_far.entries[begun..],
-        ..so_far
-    };
-    let seen = count(in_series, witness, Some(message)).values().sum();
-    let unseen = may_have_passed(in_series, &witness.add);
-    Some((seen, i64::try_from(unseen).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]

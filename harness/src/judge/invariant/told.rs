@@ -11,6 +11,7 @@ pub(super) const NAME: &str = "a client is told of its own durable job";
 
 pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
     let made = jobs_made(evidence);
+    let with_jobs: BTreeSet<&MessageName> = made.values().flatten().copied().collect();
     let durable = Durable::of(evidence);
     let mut told: BTreeMap<&str, &MessageName> = BTreeMap::new();
     let mut violations = Vec::new();
@@ -20,7 +21,6 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
         };
         let first = *told.entry(job).or_insert(message);
         let owners = made.get(job.as_str());
-        let has_jobs = || made.values().any(|owners| owners.contains(message));
         let wrong = if owners.is_some_and(|owners| !owners.contains(message)) {
             Some(format!(
                 "the client of {message} was told job {job}, which was made for another message"
@@ -29,7 +29,7 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
             Some(format!(
                 "the clients of {first} and {message} were told the same job {job}"
             ))
-        } else if owners.is_none() && has_jobs() {
+        } else if owners.is_none() && with_jobs.contains(message) {
             Some(format!(
                 "the client of {message} was told job {job}, and another was made for it"
             ))

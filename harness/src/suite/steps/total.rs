@@ -1,7 +1,7 @@
 //! Totals and figures of single messages. All are judged from one snapshot, taken once
 //! when everything is quiet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::figure::Figure;
@@ -64,11 +64,11 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                         (arguments.messages(0), arguments.int(1), arguments.text(2));
                     scene.check_countable(messages, expected).await?;
                     scene.snapshot().await?;
-                    for message in messages {
-                        let seen = scene.running().await?.total_of(total, message);
-                        let Some(seen) = seen else {
-                            return check_witnessed(scene.manifest(), total);
-                        };
+                    let figures = scene.running().await?.total_of_each(total, messages);
+                    let Some(figures) = figures else {
+                        return check_witnessed(scene.manifest(), total);
+                    };
+                    for (message, seen) in messages.iter().zip(figures) {
                         differ(format!("{total} of {message}"), expected, seen)?;
                     }
                     Ok(())
@@ -84,8 +84,9 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     let (messages, expected) = (arguments.messages(0), arguments.int(1));
                     scene.check_countable(messages, expected).await?;
                     scene.snapshot().await?;
+                    let received = received(scene).await?;
                     for message in messages {
-                        let seen = received(scene, message).await?;
+                        let seen = received.get(message).copied().unwrap_or_default();
                         differ(format!("receives of {message}"), expected, seen)?;
                     }
                     Ok(())
@@ -103,18 +104,17 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     let (messages, end) = (arguments.messages(0), arguments.text(1));
                     scene.check_declared(messages)?;
                     scene.snapshot().await?;
-                    let ended: Vec<MessageName> = scene
-                        .running()
-                        .await?
-                        .ledger(|ledger: &Ledger| ledger.ended(end).into_iter().cloned().collect());
-                    for message in messages {
-                        if !ended.contains(message) {
-                            return Err(StepError::failed(format!(
-                                "{message} did not end as {end}"
-                            )));
-                        }
+                    let other = scene.running().await?.ledger(|ledger: &Ledger| {
+                        let ended = ledger.ended(end);
+                        let mut messages = messages.iter();
+                        messages.find(|message| !ended.contains(message)).cloned()
+                    });
+                    match other {
+                        Some(message) => Err(StepError::failed(format!(
+                            "{message} did not end as {end}"
+                        ))),
+                        None => Ok(()),
                     }
-                    Ok(())
                 })
             }),
     ]
@@ -255,16 +255,20 @@ fn split_label(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-async fn received(scene: &mut Scene, message: &MessageName) -> Result<i64, StepError> {
-    let count = scene.running().await?.history().read(|entries| {
-        entries
-            .iter()
-            .filter(|entry| {
-                matches!(&entry.event, Event::Delivered { message: Some(of), .. } if of == message)
-            })
-            .count()
-    });
-    Ok(i64::try_from(count).unwrap_or(i64::MAX))
+/// How often each message was delivered.
+async fn received(scene: &mut Scene) -> Result<BTreeMap<MessageName, i64>, StepError> {
+    Ok(scene.running().await?.history().read(|entries| {
+        let mut received = BTreeMap::new();
+        for entry in entries {
+            if let Event::Delivered {
+                message: Some(of), ..
+            } = &entry.event
+            {
+                *received.entry(of.clone()).or_default() += 1;
+            }
+        }
+        received
+    }))
 }
 
 #[cfg(test)]
