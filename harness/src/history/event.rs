@@ -129,8 +129,12 @@ pub enum Event {
         author: Author,
         /// To whom.
         dependency: DependencyName,
-        /// What it asks for, in a line: `ReceiveMessage jobs`.
+        /// What it asks for, in a line for people: `ReceiveMessage jobs`.
         summary: String,
+        /// The action of a queue, the method of a request, the first word of each
+        /// statement in lower case. Empty in histories that are older than this member.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        actions: Vec<String>,
         /// The messages it is about, as far as known then.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages: Vec<MessageName>,
@@ -150,8 +154,14 @@ pub enum Event {
     Replied {
         /// The call.
         call: CallId,
-        /// The outcome in a line: `200`, `COMMIT`, `error 40001 …`.
+        /// The outcome in a line for people: `200`, `COMMIT`, `error 40001 …`.
         summary: String,
+        /// The status code, where the protocol has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        /// Whether it made a change of the dependency durable.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        wrote: bool,
         /// Whether a caller was there to get it.
         deliverable: bool,
         /// Whether it reports success.

@@ -140,6 +140,12 @@ impl Story {
             author: Author::Process(by.clone()),
             dependency: "queue".into(),
             summary: summary.to_owned(),
+            actions: summary
+                .split(' ')
+                .next()
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
             messages: Vec::new(),
             attribution: Attribution::None,
             content: Blob::of(b""),

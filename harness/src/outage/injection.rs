@@ -16,7 +16,7 @@ use self::state::{Entry, Phase, State};
 use super::treatment::{Aftermath, Treatment};
 use super::{ErrorReply, Moment, Outage, Way};
 use crate::history::{Event, History};
-use crate::ids::{DependencyName, FaultId, Incarnation, MessageName, StageName};
+use crate::ids::{DependencyName, FaultId, Incarnation, MessageName, RoleName, StageName};
 use crate::judge::{Evidence, count};
 use crate::manifest::Manifest;
 use crate::tap::{Call, Discard, Line, Side};
@@ -349,8 +349,7 @@ impl Outages {
             Phase::Waiting => matches!(entry.outage.from, Some(Moment::Time(_))),
             Phase::Over => false,
         });
-        on.map(|entry| format!("an outage lasts: {}", entry.outage))
-            .collect()
+        on.map(|entry| entry.outage.to_string()).collect()
     }
 
     /// Outages that are on.
@@ -369,6 +368,20 @@ impl Outages {
             .entries
             .iter()
             .any(|entry| entry.phase == Phase::On && entry.outage.until.is_empty())
+    }
+
+    /// Dependencies that are ill for a role until a step says otherwise.
+    pub fn lasting_for(&self, role: &RoleName) -> BTreeSet<DependencyName> {
+        let state = self.state();
+        let lasting = state.entries.iter().filter(|entry| {
+            let of = entry.outage.part.of.as_ref();
+            entry.phase == Phase::On
+                && entry.outage.until.is_empty()
+                && of.is_none_or(|(of, _)| of == role)
+        });
+        lasting
+            .map(|entry| entry.outage.dependency.clone())
+            .collect()
     }
 
     /// What becomes of a call that is about to reach its dependency.

@@ -25,11 +25,14 @@ mod own;
 mod plan;
 mod preflight;
 mod processes;
+mod progress;
 mod provided;
 mod quiet;
 mod snapshot;
 mod summary;
 mod surroundings;
+mod told;
+mod unrest;
 mod venue;
 
 use std::collections::BTreeMap;
@@ -42,8 +45,8 @@ pub use dependencies::DependencyError;
 pub use operator::{OperatorAnswer, OperatorError};
 pub use plan::{Plan, PlanError};
 pub use processes::ProcessError;
-pub use quiet::{NotQuiet, Unrest};
 pub use snapshot::Snapshot;
+pub use unrest::{Blame, NotQuiet, Pace, Reason, Told, Unrest};
 pub use venue::{Venue, VenueError, VenueOptions};
 
 use self::board::Board;

@@ -7,59 +7,19 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
+use super::progress::Progress;
+use super::unrest::{NotQuiet, Reason, Unrest, lasting};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::judge::OWNERLESS;
-use crate::manifest::Protocol;
+use crate::manifest::{Claim, Protocol};
 
 /// Between two looks at queue attributes of a service that tells of no changes.
 const TICK: Duration = Duration::from_millis(20);
-
-/// It did not become quiet in time.
-#[derive(Debug, thiserror::Error)]
-#[error("not quiet after {within:?}: {}{}", .reasons.join("; "), lasting(.own))]
-pub struct NotQuiet {
-    /// The limit (`limits.quiet`).
-    pub within: Duration,
-    /// What still went on.
-    pub reasons: Vec<String>,
-    /// What the scenario itself does to the system, and had not ended.
-    pub own: Vec<String>,
-}
-
-/// Names what a scenario itself does to the system and has not ended, if anything: what
-/// seems to be the system's failure may be its consequence.
-fn lasting(own: &[String]) -> String {
-    if own.is_empty() {
-        return String::new();
-    }
-    format!(
-        "\nthe scenario's own doing is still on: {}; either it never ends, or the system never brings its end about",
-        own.join("; ")
-    )
-}
-
-impl NotQuiet {
-    /// Whether nothing but the harness's own faults and holds keeps it from being quiet.
-    pub fn is_own_doing(&self) -> bool {
-        let own = |reason: &String| HELD.iter().any(|prefix| reason.starts_with(prefix));
-        !self.reasons.is_empty() && self.reasons.iter().all(own)
-    }
-}
-
-/// How the reasons begin that the harness itself is the cause of.
-const HELD: [&str; 2] = ["held: ", "armed: "];
-
-/// What a wait for quiet came to.
-#[derive(Debug, thiserror::Error)]
-pub enum Unrest {
-    /// It did not become quiet.
-    #[error(transparent)]
-    NotQuiet(#[from] NotQuiet),
-    /// It will not: consumption stopped.
-    #[error("{0}")]
-    Stopped(String),
-}
+/// Who makes no call for so long has come to rest.
+const REST: Duration = Duration::from_secs(1);
 
 impl Rehearsal {
     /// Waits until everything is quiet.
@@ -69,7 +29,7 @@ impl Rehearsal {
     /// quiet in time, and what went on.
     pub async fn quiet(&mut self) -> Result<Result<(), Unrest>, RehearsalError> {
         let within = self.manifest.limits.quiet;
-        let begun = tokio::time::Instant::now();
+        let begun = Instant::now();
         // A system that goes on working gets more time, as far as the step allows.
         let last = begun
             + (2 * within)
@@ -78,12 +38,13 @@ impl Rehearsal {
         let mut deadline = begun + within;
         let mut effect = self.board.last_effect();
         let mut watch = self.board.history().watch();
+        let mut progress = Progress::new();
         loop {
             watch.mark_unchanged();
             let now = self.board.last_effect();
             if now > effect {
                 effect = now;
-                deadline = (tokio::time::Instant::now() + within).min(last);
+                deadline = (Instant::now() + within).min(last);
             }
             if let Some(error) = self.processes.broken() {
                 return Err(super::ProcessError::Broken(error).into());
@@ -92,26 +53,15 @@ impl Rehearsal {
                 return Ok(Err(Unrest::Stopped(stop)));
             }
             let before = self.board.history().last();
-            let starting = self.processes.starting();
-            let mut reasons = match self.board.busy(&starting) {
-                Err(busy) => busy.0,
-                Ok(()) => self.unsettled_queues().await?,
-            };
-            if reasons.is_empty() {
-                reasons = self.backlogs().await?;
-            }
-            // Consumers that rest leave messages where they are, and ask for none.
-            let rests = !reasons.is_empty()
-                && self.board.busy_at_rest(&starting).is_ok()
-                && self.rests().await?;
-            if rests {
-                self.note_quiet().await?;
-                return Ok(Ok(()));
-            }
-            if reasons.is_empty() && self.board.history().last() == before {
+            let reasons = self.reasons(&mut progress).await?;
+            self.board.history().read(|entries| progress.read(entries));
+            let late = Instant::now() >= deadline;
+            // Who asks without a pause never leaves the record as it was.
+            let still = self.board.history().last() == before
+                || (late && self.board.last_effect() == now && self.unchanged_since(before));
+            if reasons.is_empty() && still {
                 // Whoever answers before it sends may be about to send.
-                let late = tokio::time::Instant::now() >= deadline;
-                if late || !self.any_nowhere() {
+                if late || !self.any_on_its_way() {
                     self.note_quiet().await?;
                     return Ok(Ok(()));
                 }
@@ -121,14 +71,44 @@ impl Rehearsal {
                 }
                 continue;
             }
+            if late && !reasons.is_empty() {
+                let not_quiet = NotQuiet {
+                    within,
+                    pace: progress.pace(within),
+                    own: self.own_doings(),
+                    reasons: self.told(reasons),
+                };
+                return Ok(Err(Box::new(not_quiet).into()));
+            }
             tokio::select! {
                 _ = watch.changed() => {}
                 () = tokio::time::sleep(TICK) => {}
-                () = tokio::time::sleep_until(deadline) => {
-                    return Ok(Err(NotQuiet { within, reasons, own: self.own_doings() }.into()));
-                }
+                () = tokio::time::sleep_until(deadline), if !late => {}
             }
         }
+    }
+
+    /// What keeps it from being quiet at this moment.
+    async fn reasons(&self, progress: &mut Progress) -> Result<Vec<Reason>, RehearsalError> {
+        let starting = self.processes.starting();
+        let mut reasons = self.board.busy(&starting);
+        let idle = self.idle_timers(&reasons).await?;
+        reasons.retain(|reason| !idle.contains(reason));
+        if reasons.is_empty() {
+            reasons = self.unsettled_queues().await?;
+        }
+        // Consumers that rest leave messages where they are, and ask for none.
+        if !reasons.is_empty() {
+            let mut at_rest = self.board.busy_at_rest(&starting);
+            at_rest.retain(|reason| !idle.contains(reason));
+            if at_rest.is_empty() && self.rests().await? {
+                reasons.clear();
+            }
+        }
+        if reasons.is_empty() {
+            reasons = self.backlogs(progress).await?;
+        }
+        Ok(reasons)
     }
 
     fn own_doings(&self) -> Vec<String> {
@@ -143,33 +123,62 @@ impl Rehearsal {
     }
 
     /// Whether a message was accepted and is nowhere to be seen: still on its way, or lost.
-    fn any_nowhere(&self) -> bool {
+    fn any_on_its_way(&self) -> bool {
         self.ledger(|ledger| {
             let mut accounts = ledger.accounts.values();
             accounts.any(|account| account.is_unsettled() && !account.is_sent())
         })
     }
 
-    /// What waits for timers whose process is alive.
-    async fn backlogs(&self) -> Result<Vec<String>, RehearsalError> {
+    /// What waits for timers whose process is alive, unless the scenario keeps it from
+    /// them for good.
+    async fn backlogs(&self, progress: &mut Progress) -> Result<Vec<Reason>, RehearsalError> {
         let mut reasons = Vec::new();
         for background in &self.manifest.background {
             let Some(backlog) = &background.backlog else {
                 continue;
             };
-            if self.processes.running(&background.role, None).is_empty() {
+            let role = &background.role;
+            if self.processes.running(role, None).is_empty() || self.board.is_kept_from_work(role) {
                 continue;
             }
-            let figure = self
-                .dependencies
-                .figure(&backlog.dependency, &backlog.query, None)
-                .await?;
-            let waiting: i64 = figure.values().sum();
+            let waiting = self.waiting(backlog).await?;
+            progress.waits(role, waiting);
             if waiting > 0 {
-                reasons.push(format!("{waiting} wait for the {}", background.role));
+                let role = role.clone();
+                reasons.push(Reason::Backlog { role, waiting });
             }
         }
         Ok(reasons)
+    }
+
+    async fn waiting(&self, backlog: &Claim) -> Result<i64, RehearsalError> {
+        let (dependency, query) = (&backlog.dependency, &backlog.query);
+        let figure = self.dependencies.figure(dependency, query, None).await?;
+        Ok(figure.values().sum())
+    }
+
+    /// Timers that have nothing to do: what is woken by something else than time (a
+    /// notification, say) does not look again by itself. Nothing waits for it, it has no
+    /// transaction or call open, and it has made no call for a while.
+    async fn idle_timers(&self, reasons: &[Reason]) -> Result<Vec<Reason>, RehearsalError> {
+        let mut idle = Vec::new();
+        for reason in reasons {
+            let Reason::NotTicked {
+                timer, incarnation, ..
+            } = reason
+            else {
+                continue;
+            };
+            let backlog = self.manifest.background[*timer].backlog.as_ref();
+            let Some(backlog) = backlog.filter(|_| self.board.is_at_rest(incarnation, REST)) else {
+                continue;
+            };
+            if self.waiting(backlog).await? == 0 {
+                idle.push(reason.clone());
+            }
+        }
+        Ok(idle)
     }
 
     async fn note_quiet(&self) -> Result<(), RehearsalError> {
@@ -205,7 +214,7 @@ impl Rehearsal {
     }
 
     /// Messages in queues that somebody alive consumes.
-    async fn unsettled_queues(&self) -> Result<Vec<String>, RehearsalError> {
+    async fn unsettled_queues(&self) -> Result<Vec<Reason>, RehearsalError> {
         let mut reasons = Vec::new();
         for (name, dependency) in &self.manifest.dependencies {
             let Protocol::Sqs { queues } = &dependency.protocol else {
@@ -217,10 +226,13 @@ impl Rehearsal {
                 }
                 let counts = self.dependencies.counts(name, queue).await?;
                 if counts.all() > 0 {
-                    reasons.push(format!(
-                        "{name}/{queue} holds {} visible, {} in flight, {} delayed",
-                        counts.visible, counts.in_flight, counts.delayed
-                    ));
+                    reasons.push(Reason::Queue {
+                        dependency: name.clone(),
+                        queue: queue.clone(),
+                        visible: counts.visible,
+                        in_flight: counts.in_flight,
+                        delayed: counts.delayed,
+                    });
                 }
             }
         }

@@ -56,7 +56,7 @@ impl Rehearsal {
     }
 
     /// Whether nothing but questions of timers stands in the history since then.
-    fn unchanged_since(&self, at: u64) -> bool {
+    pub(super) fn unchanged_since(&self, at: u64) -> bool {
         self.board.history().read(|entries| {
             entries
                 .iter()

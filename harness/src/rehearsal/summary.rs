@@ -1,4 +1,5 @@
-//! Calls and replies in a line, for people who read a history.
+//! Calls and replies: in a line for people who read a history, and as the facts that
+//! judges go by.
 
 use serde_json::Value;
 
@@ -20,6 +21,34 @@ pub(super) fn request(call: &Call) -> String {
                 .collect();
             shortened(&texts.join("; "))
         }
+    }
+}
+
+/// What a call does, as facts: the action of a queue, the method of a request, the first
+/// word of each statement, each once.
+pub(super) fn actions(call: &Call) -> Vec<String> {
+    match &call.request {
+        Request::Http(request) => vec![request.method.clone()],
+        Request::Sqs(request) => vec![request.action.clone()],
+        Request::Postgres(request) => {
+            let mut words: Vec<String> = request
+                .statements
+                .iter()
+                .filter_map(|statement| statement.sql.split_whitespace().next())
+                .map(str::to_lowercase)
+                .collect();
+            words.dedup();
+            words
+        }
+    }
+}
+
+/// The status code of a reply, where its protocol has one.
+pub(super) fn status(reply: &Reply) -> Option<u16> {
+    match reply {
+        Reply::Http(reply) => Some(reply.status),
+        Reply::Sqs(reply) => Some(reply.status),
+        Reply::Postgres(_) | Reply::Broken { .. } => None,
     }
 }
 
@@ -105,6 +134,14 @@ pub(super) fn wrote(call: &Call, reply: &Reply) -> bool {
             .iter()
             .any(|statement| statement.wrote.is_some_and(|rows| rows > 0)),
         _ => false,
+    }
+}
+
+/// Whether a round trip left a transaction open.
+pub(super) fn is_in_transaction(reply: &Reply) -> Option<bool> {
+    match reply {
+        Reply::Postgres(reply) => Some(reply.status != TransactionStatus::Idle),
+        _ => None,
     }
 }
 

@@ -17,7 +17,7 @@ use crate::judge::{self, Judgement, Verdict};
 use crate::manifest::Manifest;
 use crate::outage::Outage;
 use crate::rehearsal::{
-    ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Unrest, Venue,
+    Blame, ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Unrest, Venue,
 };
 
 /// The world of a scenario.
@@ -274,13 +274,16 @@ impl Scene {
 }
 
 /// What is not quiet by the scenario's own doing (a call held for good, a fault at work)
-/// proves nothing; all else is the system's.
+/// proves nothing; a system that was still getting on had too little time; one that stands
+/// has failed.
 fn restless(unrest: &Unrest) -> StepError {
     match unrest {
-        Unrest::NotQuiet(not_quiet) if not_quiet.is_own_doing() => {
-            StepError::unproven(unrest.to_string())
-        }
-        Unrest::NotQuiet(_) | Unrest::Stopped(_) => StepError::failed(unrest.to_string()),
+        Unrest::NotQuiet(not_quiet) => match not_quiet.blame() {
+            Blame::Scenario => StepError::unproven(unrest.to_string()),
+            Blame::Harness => StepError::broken(std::io::Error::other(unrest.to_string())),
+            Blame::System => StepError::failed(unrest.to_string()),
+        },
+        Unrest::Stopped(_) => StepError::failed(unrest.to_string()),
     }
 }
 

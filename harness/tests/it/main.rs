@@ -19,6 +19,7 @@ mod driver_leftovers;
 mod driver_processes;
 mod driver_support;
 mod engine_errors;
+mod facts_not_prose;
 mod foreign;
 mod foreign_containers;
 mod gherkin_libtest;

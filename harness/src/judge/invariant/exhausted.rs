@@ -183,6 +183,7 @@ mod tests {
                 author: Author::Process(packer(1)),
                 dependency: "database".into(),
                 summary: "COMMIT".to_owned(),
+                actions: vec!["commit".to_owned()],
                 messages: Vec::new(),
                 attribution: Attribution::None,
                 content: Blob::of(b""),
@@ -208,6 +209,8 @@ mod tests {
         let answered = answered.then(Event::Replied {
             call,
             summary: "ROLLBACK".to_owned(),
+            status: None,
+            wrote: false,
             deliverable: true,
             ok: true,
             content: Blob::of(b""),

@@ -43,7 +43,12 @@ impl Director for Board {
     }
 
     fn disconnected(&self, connection: ConnectionId, reason: &str) {
-        self.state().writing.remove(&connection);
+        {
+            let mut state = self.state();
+            state.writing.remove(&connection);
+            state.transactions.remove(&connection);
+            state.open.retain(|_, (of, _)| *of != connection);
+        }
         self.0.history.append(Event::Disconnected {
             connection,
             reason: reason.to_owned(),
@@ -164,6 +169,7 @@ impl Director for Board {
     }
 
     fn abandoned(&self, call: &Call, side: Side) {
+        self.state().open.remove(&call.id);
         self.0.history.append(Event::Abandoned {
             call: call.id,
             side,

@@ -1,108 +1,146 @@
 //! What still goes on, by what the board knows itself.
 
+use std::time::Duration;
+
+use super::super::unrest::Reason;
+use super::state::State;
 use super::{Board, Life};
 use crate::fault::Times;
-use crate::ids::{Author, DependencyName};
-
-/// Why it is not quiet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::rehearsal) struct Busy(pub(in crate::rehearsal) Vec<String>);
+use crate::history::Event;
+use crate::ids::{Author, DependencyName, Incarnation, RoleName};
 
 impl Board {
     /// What still goes on, by what the board knows itself: the queues' own counts are
     /// for the caller.
-    pub(in crate::rehearsal) fn busy(&self, starting: &[String]) -> Result<(), Busy> {
+    pub(in crate::rehearsal) fn busy(&self, starting: &[String]) -> Vec<Reason> {
         self.busy_while(starting, false)
     }
 
     /// The same while consumers rest: they need not ask for more.
-    pub(in crate::rehearsal) fn busy_at_rest(&self, starting: &[String]) -> Result<(), Busy> {
+    pub(in crate::rehearsal) fn busy_at_rest(&self, starting: &[String]) -> Vec<Reason> {
         self.busy_while(starting, true)
     }
 
-    fn busy_while(&self, starting: &[String], rests: bool) -> Result<(), Busy> {
+    fn busy_while(&self, starting: &[String], rests: bool) -> Vec<Reason> {
         let state = self.state();
-        let mut reasons: Vec<String> = Vec::new();
-        reasons.extend(
-            starting
-                .iter()
-                .map(|process| format!("{process} is starting")),
-        );
-        reasons.extend(
-            state
-                .submitting
-                .iter()
-                .map(|message| format!("{message} is being submitted")),
-        );
-        reasons.extend(state.held.values().map(|what| format!("held: {what}")));
-        reasons.extend(self.0.outages.passing());
-        reasons.extend(
-            state
-                .faults
-                .iter()
-                .filter(|armed| armed.is_pending())
-                .map(|armed| format!("armed: {} (landed {} times)", armed.fault, armed.landed)),
-        );
+        let mut reasons: Vec<Reason> = Vec::new();
+        reasons.extend(starting.iter().map(|process| Reason::Starting {
+            process: process.clone(),
+        }));
+        reasons.extend(state.submitting.iter().map(|message| Reason::Submitting {
+            message: message.clone(),
+        }));
+        let held = state.held.values();
+        reasons.extend(held.map(|what| Reason::Held { what: what.clone() }));
+        let outages = self.0.outages.passing().into_iter();
+        reasons.extend(outages.map(|outage| Reason::Outage { outage }));
+        let pending = state.faults.iter().filter(|armed| armed.is_pending());
+        reasons.extend(pending.map(|armed| Reason::Armed {
+            fault: armed.fault.to_string(),
+            landed: armed.landed,
+        }));
         for delivery in state.deliveries.held() {
             if state.living.contains_key(&delivery.owner) {
                 let message = delivery
                     .message
                     .as_ref()
                     .map_or_else(|| delivery.message_id.clone(), ToString::to_string);
-                reasons.push(format!("{} has {message} in hand", delivery.owner));
+                reasons.push(Reason::InHand {
+                    owner: delivery.owner.clone(),
+                    message,
+                    receipt: delivery.receipt.clone(),
+                });
             }
         }
+        if !rests {
+            self.unasked(&state, &mut reasons);
+        }
+        let writing = state.writing.values();
+        reasons.extend(writing.map(|author| Reason::Writing {
+            author: author.clone(),
+        }));
+        self.unticked(&state, &mut reasons);
+        reasons
+    }
+
+    /// Consumers that did not ask for more since their last effect.
+    fn unasked(&self, state: &State, reasons: &mut Vec<Reason>) {
         for incarnation in state.living.keys() {
-            let consumes = self
-                .0
-                .manifest
-                .processes
-                .get(&incarnation.role)
-                .is_some_and(|process| process.consumes.is_some());
-            if !consumes || rests {
+            let process = self.0.manifest.processes.get(&incarnation.role);
+            if process.is_none_or(|process| process.consumes.is_none()) {
                 continue;
             }
             let own = Author::Process(incarnation.clone());
             let effect = state.effects.get(&own).copied().unwrap_or_default();
-            let waiting = state
-                .receives
-                .get(incarnation)
-                .is_some_and(|receive| receive.empty_handed && receive.began > effect);
-            if !waiting {
-                reasons.push(format!(
-                    "{incarnation} has not asked for more since its last effect"
-                ));
+            let receive = state.receives.get(incarnation);
+            if receive.is_none_or(|receive| !receive.empty_handed || receive.began <= effect) {
+                reasons.push(Reason::NotAsked {
+                    consumer: incarnation.clone(),
+                    effect,
+                    ever: receive.is_some(),
+                });
             }
         }
-        reasons.extend(
-            state
-                .writing
-                .values()
-                .map(|author| format!("{author} has a transaction open in which it wrote")),
-        );
+    }
+
+    /// Timers that did not tick once since the last effect of anybody.
+    fn unticked(&self, state: &State, reasons: &mut Vec<Reason>) {
         let last = state.effects.values().max().copied().unwrap_or_default();
         for (index, background) in self.0.manifest.background.iter().enumerate() {
-            for incarnation in state
-                .living
-                .keys()
-                .filter(|one| one.role == background.role)
-            {
+            let living = state.living.keys();
+            for incarnation in living.filter(|one| one.role == background.role) {
                 let tick = state.ticks.get(&(index, incarnation.clone()));
-                if tick
-                    .and_then(|tick| tick.over)
-                    .is_none_or(|over| over < last)
-                {
-                    reasons.push(format!(
-                        "{incarnation} has not ticked once since the last effect"
-                    ));
+                let over = tick.and_then(|tick| tick.over);
+                if over.is_none_or(|over| over < last) {
+                    reasons.push(Reason::NotTicked {
+                        timer: index,
+                        incarnation: incarnation.clone(),
+                        call: background.pattern.describe(),
+                        ever: state
+                            .ticks
+                            .keys()
+                            .any(|(timer, of)| *timer == index && of.role == background.role),
+                    });
                 }
             }
         }
-        if reasons.is_empty() {
-            Ok(())
-        } else {
-            Err(Busy(reasons))
-        }
+    }
+
+    /// Whether a process has come to rest: it has no call and no transaction open but a
+    /// receive that waits, and it has made no call for so long.
+    pub(in crate::rehearsal) fn is_at_rest(
+        &self,
+        incarnation: &Incarnation,
+        so_long: Duration,
+    ) -> bool {
+        let state = self.state();
+        let author = Author::Process(incarnation.clone());
+        let receives = state.receives.get(incarnation).map(|receive| receive.call);
+        let works = state
+            .open
+            .iter()
+            .any(|(call, (_, by))| *by == author && Some(*call) != receives);
+        let transaction = state.transactions.values().any(|by| *by == author);
+        let last = state.last_calls.get(&author);
+        !works && !transaction && last.is_none_or(|last| last.elapsed() >= so_long)
+    }
+
+    /// Whether the scenario keeps a role from its work for good: something that it talks
+    /// to is ill until a step says otherwise.
+    pub(in crate::rehearsal) fn is_kept_from_work(&self, role: &RoleName) -> bool {
+        let ill = self.0.outages.lasting_for(role);
+        !ill.is_empty()
+            && self.0.history.read(|entries| {
+                entries.iter().any(|entry| match &entry.event {
+                    Event::Connected {
+                        author, dependency, ..
+                    } => {
+                        ill.contains(dependency)
+                            && author.incarnation().is_some_and(|by| by.role == *role)
+                    }
+                    _ => false,
+                })
+            })
     }
 
     /// Holds and stops that the scenario ordered and that are not over, and faults that

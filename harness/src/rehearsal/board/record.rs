@@ -1,6 +1,7 @@
 //! What goes to the history of each call and reply, before anything is decided.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use super::super::deliveries::Delivery;
 use super::super::{facts, summary};
@@ -59,11 +60,15 @@ impl Board {
             author: call.author.clone(),
             dependency: call.dependency.clone(),
             summary,
+            actions: summary::actions(call),
             messages: messages.iter().cloned().collect(),
             attribution,
             content,
         });
         let mut state = self.state();
+        let opened = (call.connection, call.author.clone());
+        state.open.insert(call.id, opened);
+        state.last_calls.insert(call.author.clone(), Instant::now());
         self.note_ticks(&mut state, call, began);
         if let (Request::Sqs(request), Some(incarnation)) =
             (&call.request, call.author.incarnation())
@@ -114,6 +119,8 @@ impl Board {
         self.0.history.append(Event::Replied {
             call: call.id,
             summary: summary::reply(reply),
+            status: summary::status(reply),
+            wrote: summary::wrote(call, reply),
             deliverable,
             ok,
             content: self.0.history.blob(&summary::reply_content(reply)),
@@ -121,6 +128,15 @@ impl Board {
         let mut orphans = Vec::new();
         {
             let mut state = self.state();
+            state.open.remove(&call.id);
+            state.last_calls.insert(call.author.clone(), Instant::now());
+            match summary::is_in_transaction(reply) {
+                Some(true) => state
+                    .transactions
+                    .insert(call.connection, call.author.clone()),
+                Some(false) => state.transactions.remove(&call.connection),
+                None => None,
+            };
             match summary::writes_on(reply) {
                 Some(true) => state.writing.insert(call.connection, call.author.clone()),
                 Some(false) => state.writing.remove(&call.connection),
@@ -155,6 +171,9 @@ impl Board {
         fault: Option<FaultId>,
     ) {
         let what = what.to_owned();
+        if side == Side::Before {
+            self.state().open.remove(&call.id);
+        }
         self.0.history.append(Event::Injected {
             call: call.id,
             side,

@@ -1,6 +1,7 @@
 //! What the board knows of one rehearsal at this moment.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use super::super::aliases::Aliases;
 use super::super::deliveries::Deliveries;
@@ -40,6 +41,12 @@ pub(super) struct State {
     pub(super) ticks: BTreeMap<(usize, Incarnation), Tick>,
     /// Connections with a transaction that wrote something and is still open.
     pub(super) writing: BTreeMap<ConnectionId, Author>,
+    /// Connections with a transaction that is open, whether it wrote something or not.
+    pub(super) transactions: BTreeMap<ConnectionId, Author>,
+    /// Calls that were not answered yet, with their connections.
+    pub(super) open: BTreeMap<CallId, (ConnectionId, Author)>,
+    /// When each author called last, or was answered.
+    pub(super) last_calls: BTreeMap<Author, Instant>,
     pub(super) effects: BTreeMap<Author, u64>,
     pub(super) announced: BTreeMap<MessageName, RoleName>,
     pub(super) bodies: BTreeMap<MessageName, String>,

@@ -359,13 +359,7 @@ fn received_after(entries: &[Entry], role: &RoleName, wanted: &str) -> (usize, O
                 signal,
                 ..
             } if incarnation.role == *role && signal == wanted => signalled.push(incarnation),
-            Event::Called {
-                author, summary, ..
-            } if summary.starts_with("ReceiveMessage")
-                && author
-                    .incarnation()
-                    .is_some_and(|author| signalled.contains(&author)) =>
-            {
+            Event::Receiving { incarnation, .. } if signalled.contains(&incarnation) => {
                 return (signalled.len(), Some(entry.seq));
             }
             _ => {}
@@ -437,7 +431,14 @@ mod tests {
 
     #[test]
     fn only_who_got_the_signal_may_receive_no_more() {
-        let asked = Story::new().called(&packer(1), "ReceiveMessage orders");
+        let asks = |story: Story, start| {
+            story.then(Event::Receiving {
+                call: CallId(9),
+                incarnation: packer(start),
+                at_most: 1,
+            })
+        };
+        let asked = asks(Story::new(), 1);
         let role = RoleName::from("packer");
         assert_eq!(
             received_after(&asked.entries(), &role, "SIGTERM"),
@@ -452,14 +453,12 @@ mod tests {
             received_after(&signalled.entries(), &role, "SIGTERM"),
             (1, None)
         );
-        let other = signalled
-            .clone()
-            .called(&packer(2), "ReceiveMessage orders");
+        let other = asks(signalled.clone(), 2);
         assert_eq!(
             received_after(&other.entries(), &role, "SIGTERM"),
             (1, None)
         );
-        let late = signalled.called(&packer(1), "ReceiveMessage orders");
+        let late = asks(signalled, 1);
         assert_eq!(
             received_after(&late.entries(), &role, "SIGTERM"),
             (1, Some(4))

@@ -283,10 +283,8 @@ impl Bench {
 
     fn reasons(&self, starting: &[&str]) -> Vec<String> {
         let starting: Vec<String> = starting.iter().map(ToString::to_string).collect();
-        match self.board.busy(&starting) {
-            Ok(()) => Vec::new(),
-            Err(busy) => busy.0,
-        }
+        let reasons = self.board.busy(&starting);
+        reasons.iter().map(ToString::to_string).collect()
     }
 }
 

@@ -1,0 +1,147 @@
+//! What the history knows of each thing that keeps it from being quiet: since when it is
+//! so, and which refusal came with it.
+
+use std::time::Duration;
+
+use super::Rehearsal;
+use super::unrest::{Reason, Told, seconds};
+use crate::history::{Entry, Event};
+use crate::ids::{CallId, Incarnation};
+use crate::manifest::Manifest;
+
+impl Rehearsal {
+    pub(super) fn told(&self, reasons: Vec<Reason>) -> Vec<Told> {
+        self.board.history().read(|entries| {
+            reasons
+                .into_iter()
+                .map(|reason| Told {
+                    more: more(&self.manifest, entries, &reason),
+                    reason,
+                })
+                .collect()
+        })
+    }
+}
+
+fn more(manifest: &Manifest, entries: &[Entry], reason: &Reason) -> String {
+    match reason {
+        Reason::InHand { owner, receipt, .. } => {
+            let taken = entries.iter().rposition(|entry| {
+                matches!(&entry.event, Event::Delivered { receipt: of, .. } if of == receipt)
+            });
+            let Some(taken) = taken else {
+                return String::new();
+            };
+            let refused = refused(&entries[taken..], owner);
+            format!("{}{}", since(entries, &entries[taken]), refused)
+        }
+        Reason::NotAsked { consumer, .. } => {
+            let consumption = manifest.consumption.as_ref();
+            let begins = consumption.filter(|consumption| consumption.role == consumer.role);
+            let Some(consumption) = begins else {
+                return String::new();
+            };
+            let turn = entries.iter().rev().find(|entry| match &entry.event {
+                Event::Stage { stage, .. } => {
+                    consumption.paused.as_ref() == Some(stage)
+                        || consumption.resumed.contains(stage)
+                }
+                _ => false,
+            });
+            match turn {
+                Some(entry)
+                    if matches!(&entry.event, Event::Stage { stage, .. }
+                        if consumption.paused.as_ref() == Some(stage)) =>
+                {
+                    format!("; consumption is paused{}", since(entries, entry))
+                }
+                _ => String::new(),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+fn since(entries: &[Entry], entry: &Entry) -> String {
+    let now = entries.last().map_or(entry.at_us, |last| last.at_us);
+    let ago = Duration::from_micros(now.saturating_sub(entry.at_us));
+    format!(" for {} (history: {})", seconds(ago), entry.seq)
+}
+
+/// The last call of an owner that failed, since it has what it has.
+fn refused(entries: &[Entry], owner: &Incarnation) -> String {
+    let by_owner = |wanted: CallId| {
+        entries.iter().find_map(|entry| match &entry.event {
+            Event::Called {
+                call,
+                author,
+                summary,
+                ..
+            } if *call == wanted && author.incarnation() == Some(owner) => Some(summary.as_str()),
+            _ => None,
+        })
+    };
+    let failed = entries.iter().rev().find_map(|entry| match &entry.event {
+        Event::Replied {
+            call,
+            ok: false,
+            summary,
+            ..
+        } => by_owner(*call).map(|asked| (entry.seq, asked, summary.as_str())),
+        Event::Injected { call, what, .. } => {
+            by_owner(*call).map(|asked| (entry.seq, asked, what.as_str()))
+        }
+        _ => None,
+    });
+    failed.map_or_else(String::new, |(seq, asked, answer)| {
+        format!("; its last refusal was {answer} to {asked} (history: {seq})")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Blob;
+    use crate::judge::story::{MANIFEST, Story, packer};
+
+    fn in_hand(receipt: &str) -> Reason {
+        Reason::InHand {
+            owner: packer(1),
+            message: "M1".to_owned(),
+            receipt: receipt.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_in_hand_is_told_with_its_delivery_and_the_refusal_that_keeps_it_there() {
+        let story = Story::new().delivered("M1", "copy");
+        let receipt = format!("copy-{}", story.last_call().0);
+        let at = story.entries().len();
+        let told = more(&MANIFEST, &story.entries(), &in_hand(&receipt));
+        assert_eq!(told, format!(" for 0.0 s (history: {at})"));
+        let story = story.called(&packer(1), "DeleteMessage orders");
+        let call = story.last_call();
+        let story = story.then(Event::Replied {
+            call,
+            summary: "400 ReceiptHandleIsInvalid".to_owned(),
+            deliverable: true,
+            ok: false,
+            status: Some(400),
+            wrote: false,
+            content: Blob::of(b""),
+        });
+        let told = more(&MANIFEST, &story.entries(), &in_hand(&receipt));
+        assert!(
+            told.contains(
+                "its last refusal was 400 ReceiptHandleIsInvalid to DeleteMessage orders"
+            ),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_delivery_that_nobody_saw_tells_nothing() {
+        let told = more(&MANIFEST, &Story::new().entries(), &in_hand("none"));
+        assert_eq!(told, "");
+    }
+}
