@@ -172,6 +172,8 @@ impl Told {
         self.calls += 1;
         let call = CallId(self.calls);
         self.append(Event::Called {
+            actions: Vec::new(),
+            receipts: Vec::new(),
             call,
             connection: ConnectionId(1),
             author: packer(),
@@ -182,6 +184,8 @@ impl Told {
             content: Blob::of(b""),
         });
         self.append(Event::Replied {
+            status: None,
+            wrote: false,
             call,
             summary: "200".to_owned(),
             deliverable: true,

@@ -123,6 +123,8 @@ pub(super) enum Message {
         what: String,
         within: Duration,
     },
+    /// A scenario did all it had to do, and is watched: another may begin.
+    Lingers { scenario: ScenarioId },
     /// A scenario is over; its thread is about to end.
     Done {
         scenario: ScenarioId,

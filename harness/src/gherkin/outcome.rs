@@ -137,6 +137,18 @@ impl ScenarioOutcome {
         self.evidence.push(evidence);
     }
 
+    /// Takes back what was found against the system so far: it may rest on what was not
+    /// seen.
+    pub(super) fn doubt(&mut self) {
+        for evidence in &mut self.evidence {
+            if evidence.verdict == Exit::Failed {
+                evidence.verdict = Exit::Broken;
+            }
+        }
+        let gravest = self.evidence.iter().map(|evidence| evidence.verdict).max();
+        self.verdict = gravest.unwrap_or(Exit::Passed);
+    }
+
     /// Makes nothing of what was found about the system: what is known is not whole, so it
     /// convicts nobody.
     pub(super) fn void(&mut self, reason: String) {
@@ -167,6 +179,8 @@ pub struct Closing {
     pub figures: Vec<Figure>,
     /// Where the history is.
     pub history: Option<PathBuf>,
+    /// Whether what the steps found may rest on what was not seen: it convicts nobody then.
+    pub doubted: bool,
     /// Why nothing that was found says anything about the system.
     pub void: Option<String>,
 }
@@ -188,6 +202,13 @@ impl Closing {
     #[must_use]
     pub fn with_figure(mut self, name: impl Into<String>, value: impl std::fmt::Display) -> Self {
         self.figures.push(Figure::new(name, value));
+        self
+    }
+
+    /// Says that what the steps found may rest on what was not seen.
+    #[must_use]
+    pub fn doubted(mut self, doubted: bool) -> Self {
+        self.doubted = doubted;
         self
     }
 

@@ -4,11 +4,12 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use super::error::StepError;
 use super::event::{Message, RunEvent, ScenarioId};
 use super::interrupt::Interrupt;
-use super::outcome::{Closing, ScenarioOutcome};
+use super::outcome::{Closing, Evidence, ScenarioOutcome};
 use crate::ids::RunId;
 
 /// What the steps of a scenario act on.
@@ -27,6 +28,19 @@ pub trait World: Sized + 'static {
         context: &Context<Self::Shared>,
         scenario: &ScenarioInfo,
     ) -> impl Future<Output = Result<Self, StepError>>;
+
+    /// Finds out what its steps left open. What is returned can make the outcome worse,
+    /// never better.
+    fn settle(&mut self, outcome: &ScenarioOutcome) -> impl Future<Output = Vec<Evidence>> {
+        let _ = outcome;
+        std::future::ready(Vec::new())
+    }
+
+    /// For how long it is to be watched before it is closed, while others run.
+    fn lingers(&self, outcome: &ScenarioOutcome) -> Duration {
+        let _ = outcome;
+        Duration::ZERO
+    }
 
     /// Ends the world. The outcome is that of the steps; what is returned can make it
     /// worse, never better.

@@ -140,6 +140,9 @@ pub enum Event {
         messages: Vec<MessageName>,
         /// How it was attributed.
         attribution: Attribution,
+        /// The deliveries that it names, at a queue.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        receipts: Vec<String>,
         /// Body, statement or parameters.
         content: Blob,
     },
@@ -256,6 +259,9 @@ pub enum Event {
         message: Option<MessageName>,
         /// The owner that is gone.
         owner: Incarnation,
+        /// For how many seconds a message of its queue may stay hidden, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowed: Option<u64>,
     },
     /// A service played by the harness got a request and did what there was to do.
     Performed {
@@ -390,6 +396,9 @@ pub enum Event {
         incarnation: Incarnation,
         /// How many at most.
         at_most: u32,
+        /// For how many seconds it hides them, if it says so itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hides: Option<u64>,
     },
     /// What consumers may do once everything is quiet, as the system says.
     Consumption {
@@ -410,6 +419,8 @@ pub enum Event {
     },
     /// Everything is quiet.
     Quiet,
+    /// Everything was counted, and the deployment is watched for a while longer.
+    Lingers,
     /// The last line: the deployment is gone, and what was made for it is removed.
     Ended,
     /// One value of the snapshot that totals are judged from.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::ids::Incarnation;
+
 /// What the history proves about one message.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
@@ -38,6 +40,8 @@ pub struct Deletion {
     pub began: u64,
     /// The copy, if its delivery was witnessed.
     pub copy: Option<String>,
+    /// Who asked for it; none: no process of the system.
+    pub by: Option<Incarnation>,
 }
 
 impl Account {

@@ -76,6 +76,7 @@ impl Hands {
                     call,
                     incarnation,
                     at_most,
+                    ..
                 } => {
                     let now = held.count(incarnation);
                     let most = had.insert(incarnation, now).unwrap_or_default();
@@ -198,6 +199,7 @@ mod tests {
             call: CallId(call),
             incarnation: packer(1),
             at_most: 2,
+            hides: None,
         };
         let story = Story::new()
             .then(asks(1))

@@ -1,7 +1,7 @@
 //! The ledger: the accounts of all messages, fed entry by entry, so that a history that
 //! grows is never read again from its beginning.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::names::Names;
 use super::{Account, Deletion, Evidence, work};
@@ -26,6 +26,8 @@ pub struct Ledger {
     awaited: HashMap<String, Vec<String>>,
     /// Writes and repetitions by the job that no client knows yet.
     unclaimed: HashMap<String, Vec<(u64, Write)>>,
+    /// Receipts that are no longer in force: outdated, expired or given back.
+    over: HashSet<String>,
     /// Where calls to queues began.
     began: HashMap<CallId, u64>,
 }
@@ -35,6 +37,11 @@ pub struct Ledger {
 struct Copy {
     /// Whether it was deleted.
     deleted: bool,
+    /// Where its latest delivery stands, and by which receipt.
+    latest: Option<(u64, String)>,
+    /// Whether it may be another way: its deletion was asked for by a receipt that was no
+    /// longer in force. A queue answers that with success, whatever it does.
+    undecided: bool,
     /// What happened to it before anybody knew whose it was.
     unnamed: Vec<Happened>,
 }
@@ -135,26 +142,40 @@ impl Ledger {
             Event::Delivered {
                 message_id,
                 message,
+                receipt,
                 ..
             } => {
                 if let Some(named) = message {
                     self.name(message_id, named);
                 }
+                self.received(message_id, seq, receipt);
                 self.happened(message_id, Happened::Delivered(seq));
             }
             Event::Alias { id, message } => self.name(id, message),
             Event::Deleted {
                 call,
+                author,
+                receipt,
                 message_id,
                 message,
-                ..
             } => {
                 let deletion = Deletion {
                     at: seq,
                     began: self.began.get(call).copied().unwrap_or(seq),
                     copy: message_id.clone(),
+                    by: author.incarnation().cloned(),
                 };
-                self.deleted(message.as_ref(), deletion);
+                if !self.is_outdated(&deletion, receipt) {
+                    self.deleted(message.as_ref(), deletion);
+                }
+            }
+            Event::Expired { receipt, .. }
+            | Event::VisibilityChanged {
+                receipt,
+                seconds: 0,
+                ..
+            } => {
+                self.over.insert(receipt.clone());
             }
             Event::Performed {
                 write,
@@ -191,6 +212,32 @@ impl Ledger {
         if let Some((end, _)) = end {
             account.ends.push((seq, end.clone()));
         }
+    }
+
+    /// A copy that is handed over again is in its queue again, whatever was answered to a
+    /// deletion before.
+    fn received(&mut self, id: &str, seq: u64, receipt: &str) {
+        let copy = self.copies.entry(id.to_owned()).or_default();
+        copy.deleted = false;
+        copy.undecided = false;
+        if let Some((_, earlier)) = copy.latest.replace((seq, receipt.to_owned())) {
+            self.over.insert(earlier);
+        }
+    }
+
+    /// Whether a deletion came by a receipt that a later delivery had outdated when it
+    /// began: nothing was deleted.
+    fn is_outdated(&mut self, deletion: &Deletion, receipt: &str) -> bool {
+        if !self.over.contains(receipt) {
+            return false;
+        }
+        let copy = deletion.copy.as_ref();
+        let Some(copy) = copy.and_then(|copy| self.copies.get_mut(copy)) else {
+            return false;
+        };
+        copy.undecided = true;
+        let latest = copy.latest.as_ref();
+        latest.is_some_and(|(at, latest)| latest != receipt && *at < deletion.began)
     }
 
     fn deleted(&mut self, message: Option<&MessageName>, deletion: Deletion) {
@@ -257,10 +304,16 @@ impl Ledger {
         }
     }
 
-    /// How many copies queues must still hold.
-    pub fn copies_left(&self) -> i64 {
-        let left = self.copies.values().filter(|copy| !copy.deleted).count();
-        i64::try_from(left).unwrap_or(i64::MAX)
+    /// How many copies queues must still hold: at least, and at most.
+    pub fn copies_left(&self) -> (i64, i64) {
+        let count = |holds: fn(&Copy) -> bool| {
+            let copies = self.copies.values().filter(|copy| holds(copy));
+            i64::try_from(copies.count()).unwrap_or(i64::MAX)
+        };
+        (
+            count(|copy| !copy.deleted && !copy.undecided),
+            count(|copy| !copy.deleted || copy.undecided),
+        )
     }
 
     fn of_mut(&mut self, message: &MessageName) -> &mut Account {
@@ -290,6 +343,11 @@ impl Account {
             }
             Happened::Delivered(seq) => {
                 self.took(copy, seq);
+                if let Some(copy) = copy
+                    && self.deleted.get(copy).is_some_and(|at| *at < seq)
+                {
+                    self.deleted.remove(copy);
+                }
                 let place = self.delivered.partition_point(|at| *at < seq);
                 self.delivered.insert(place, seq);
             }

@@ -7,9 +7,11 @@ mod conclusion;
 #[cfg(test)]
 mod correct;
 mod hands;
+mod hops;
 pub mod invariant;
 mod ledger;
 mod names;
+mod sight;
 #[cfg(test)]
 pub(crate) mod story;
 mod totals;
@@ -27,8 +29,21 @@ pub use verdict::{Fault, Judgement, Verdict, judge, submitted};
 use crate::history::Entry;
 use crate::manifest::Manifest;
 
+/// The total under which the copies are counted that queues hold.
+pub const COPIES: &str = "copies in queues";
+
 /// The total under which attempts are counted that are open and have no living owner.
 pub const OWNERLESS: &str = "attempts without an owner";
+
+/// What a broken rule rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// On something that was seen: no doubt about anything else undoes it.
+    Seen,
+    /// On something that was not seen: whoever doubts the harness's own sight may have
+    /// overlooked it.
+    Missed,
+}
 
 /// A history with the manifest that gives its stages their meaning.
 #[derive(Clone, Copy)]
@@ -48,4 +63,15 @@ pub struct Violation {
     pub text: String,
     /// Sequence numbers of the entries that show it.
     pub evidence: Vec<u64>,
+}
+
+impl Violation {
+    /// What it rests on.
+    pub fn ground(&self) -> Ground {
+        if invariant::rests_on_absence(self.invariant) || self.invariant == verdict::CONTRADICTED {
+            Ground::Missed
+        } else {
+            Ground::Seen
+        }
+    }
 }

@@ -148,6 +148,7 @@ impl Story {
                 .collect(),
             messages: Vec::new(),
             attribution: Attribution::None,
+            receipts: Vec::new(),
             content: Blob::of(b""),
         })
     }
@@ -157,6 +158,19 @@ impl Story {
         self.then(Event::Sent {
             call,
             queue: "orders".to_owned(),
+            message_id: copy.to_owned(),
+            message: Some(message.into()),
+            ids: Vec::new(),
+        })
+    }
+
+    /// A copy that this process sends to a queue.
+    pub(crate) fn sent_by(self, by: &Incarnation, queue: &str, message: &str, copy: &str) -> Self {
+        let told = self.called(by, "SendMessage");
+        let call = CallId(told.calls);
+        told.then(Event::Sent {
+            call,
+            queue: queue.to_owned(),
             message_id: copy.to_owned(),
             message: Some(message.into()),
             ids: Vec::new(),

@@ -5,7 +5,7 @@ mod deaths;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::totals::last_counted;
-use super::{Evidence, Violation, invariant};
+use super::{COPIES, Evidence, Ground, Violation, invariant, sight};
 use crate::history::{DeathCause, Entry, Event};
 use crate::ids::{FaultId, MessageName};
 
@@ -23,9 +23,19 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The gravest of what was found.
-    pub(super) fn of(violations: &[Violation], errors: &[String], unproven: &[String]) -> Self {
-        if !violations.is_empty() {
+    /// The gravest of what was found. A doubt about the harness's own sight outweighs what
+    /// was broken only by something that was not seen.
+    pub(super) fn of(judgement: &Judgement) -> Self {
+        let Judgement {
+            violations,
+            errors,
+            doubts,
+            unproven,
+            ..
+        } = judgement;
+        let stands =
+            |violation: &Violation| doubts.is_empty() || violation.ground() == Ground::Seen;
+        if violations.iter().any(stands) {
             Self::Failed
         } else if !errors.is_empty() {
             Self::Error
@@ -66,22 +76,29 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Broken promises.
     pub violations: Vec<Violation>,
-    /// What the harness could not do or tell.
+    /// What the harness could not do, or could not tell.
     pub errors: Vec<String>,
+    /// Those of them that doubt its own sight: something was seen and cannot be named, or the
+    /// manifest contradicts what was seen.
+    pub doubts: Vec<String>,
     /// What was not proven.
     pub unproven: Vec<String>,
     /// All faults.
     pub faults: BTreeMap<FaultId, Fault>,
 }
 
-/// Judges a whole history. A broken promise outweighs the harness's doubts, and these
-/// outweigh what was not proven.
+/// Judges a whole history. A broken promise outweighs what the harness could not do, and
+/// that outweighs what was not proven. A doubt about the harness's own sight outweighs a
+/// promise that seems broken because something was not seen.
 pub fn judge(evidence: Evidence<'_>) -> Judgement {
     let mut violations = invariant::violations(evidence);
     let deaths = deaths::unexpected(evidence);
     violations.extend(deaths.violations);
-    violations.extend(contradictions(evidence));
-    let mut errors = errors(evidence);
+    let contradictions = contradictions(evidence, &violations);
+    violations.extend(contradictions);
+    let shown = sight::doubts(evidence);
+    let doubts = noted(evidence, true).chain(shown.iter().cloned()).collect();
+    let mut errors: Vec<String> = noted(evidence, false).chain(shown).collect();
     errors.extend(deaths.errors);
     let faults = faults(evidence);
     let mut unproven: Vec<String> = faults
@@ -109,14 +126,16 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
         unproven.push("no call of the system was witnessed".to_owned());
     }
     unproven.extend(never_submitted(evidence));
-    let verdict = Verdict::of(&violations, &errors, &unproven);
-    Judgement {
-        verdict,
+    let mut judgement = Judgement {
+        verdict: Verdict::Passed,
         violations,
         errors,
+        doubts,
         unproven,
         faults,
-    }
+    };
+    judgement.verdict = Verdict::of(&judgement);
+    judgement
 }
 
 /// Messages that were declared and never came into the system: nothing is proven of them.
@@ -158,9 +177,19 @@ pub fn submitted(entries: &[Entry]) -> BTreeSet<&MessageName> {
         .collect()
 }
 
+/// The rule that a total's witness and the system's claim agree.
+pub(super) const CONTRADICTED: &str = "the system tells what was witnessed";
+
 /// A total's witness and the system's claim must agree.
-fn contradictions(evidence: Evidence<'_>) -> Vec<Violation> {
+fn contradictions(evidence: Evidence<'_>, told: &[Violation]) -> Vec<Violation> {
     let mut violations = Vec::new();
+    // What is missing was told by name.
+    let is_told = |total: &str, at: u64| {
+        total == COPIES
+            && told
+                .iter()
+                .any(|violation| violation.evidence.contains(&at))
+    };
     for (total, sources) in last_counted(evidence) {
         let (Some(witness), Some(claim)) = (sources.get("witness"), sources.get("claim")) else {
             continue;
@@ -169,14 +198,14 @@ fn contradictions(evidence: Evidence<'_>) -> Vec<Violation> {
         for label in labels {
             let (seen, at) = witness.get(*label).copied().unwrap_or_default();
             let (claimed, by) = claim.get(*label).copied().unwrap_or_default();
-            if seen != claimed {
+            if seen != claimed && !is_told(total, by) {
                 let of = if label.is_empty() {
                     String::new()
                 } else {
                     format!(" ({label})")
                 };
                 violations.push(Violation {
-                    invariant: "the system tells what was witnessed",
+                    invariant: CONTRADICTED,
                     text: format!("{total}{of}: witnessed {seen}, the system says {claimed}"),
                     evidence: [at, by].into_iter().filter(|seq| *seq > 0).collect(),
                 });
@@ -186,15 +215,17 @@ fn contradictions(evidence: Evidence<'_>) -> Vec<Violation> {
     violations
 }
 
-fn errors(evidence: Evidence<'_>) -> Vec<String> {
+/// What the harness noted that it could not tell, and, unless doubts alone are asked for,
+/// what it could not do.
+fn noted(evidence: Evidence<'_>, doubts: bool) -> impl Iterator<Item = String> {
     evidence
         .entries
         .iter()
-        .filter_map(|entry| match &entry.event {
-            Event::Doubt { reason } | Event::Trouble { reason } => Some(reason.clone()),
+        .filter_map(move |entry| match &entry.event {
+            Event::Doubt { reason } => Some(reason.clone()),
+            Event::Trouble { reason } if !doubts => Some(reason.clone()),
             _ => None,
         })
-        .collect()
 }
 
 fn faults(evidence: Evidence<'_>) -> BTreeMap<FaultId, Fault> {

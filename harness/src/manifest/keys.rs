@@ -58,7 +58,7 @@ tables! {
     EXHAUSTED: "exhausted" = "end" "by" "label" "limit" "counted" "content" "last_stage";
     OBSERVATION: "observation" = "dependency" "query" "operator" "path" "base64" "process"
         "request" "json";
-    LIMITS: "limits" = "step" "scenario" "quiet" "build";
+    LIMITS: "limits" = "step" "scenario" "quiet" "linger" "hidden" "build";
 }
 
 #[cfg(test)]

@@ -275,6 +275,8 @@ impl Default for Limits {
             step: Duration::from_secs(30),
             scenario: Duration::from_mins(1),
             quiet: Duration::from_secs(20),
+            linger: Duration::from_secs(4),
+            hidden: None,
             build: Duration::from_mins(15),
         }
     }
@@ -286,11 +288,22 @@ fn read_limits<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Limits> {
     let step = table.duration(cx, "step", default.step);
     let scenario = table.duration(cx, "scenario", default.scenario);
     let quiet = table.duration(cx, "quiet", default.quiet);
+    // None at all is a way to say that nobody is to look.
+    let linger = match table.get("linger").map(|node| &node.value) {
+        Some(Value::Text(written)) if written.trim() == "0s" => Some(Duration::ZERO),
+        _ => table.duration(cx, "linger", default.linger),
+    };
+    let hidden = match table.get("hidden") {
+        Some(_) => table.duration(cx, "hidden", Duration::ZERO).map(Some),
+        None => Some(None),
+    };
     let build = table.duration(cx, "build", default.build);
     Some(Limits {
         step: step?,
         scenario: scenario?,
         quiet: quiet?,
+        linger: linger?,
+        hidden: hidden?,
         build: build?,
     })
 }

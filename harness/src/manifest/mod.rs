@@ -530,6 +530,11 @@ pub struct Limits {
     pub scenario: Duration,
     /// Until everything is quiet.
     pub quiet: Duration,
+    /// How long the deployment is watched once everything was quiet and counted.
+    pub linger: Duration,
+    /// How long a message may stay hidden once its owner is gone, where that is longer
+    /// than its queue hides it.
+    pub hidden: Option<Duration>,
     /// The build commands together.
     pub build: Duration,
 }

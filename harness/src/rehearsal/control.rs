@@ -93,20 +93,22 @@ impl Rehearsal {
 
     /// Resolves once receivers of a message asked for more time so often.
     pub async fn extended(&self, wanted: &MessageName, times: usize) {
-        let extensions = || {
-            self.board.history().read(|entries| {
-                entries
-                    .iter()
-                    .filter(|entry| {
-                        matches!(&entry.event, Event::VisibilityChanged { message: Some(message), seconds, .. }
-                            if message == wanted && *seconds > 0)
-                    })
-                    .count()
-            })
-        };
         self.board
-            .until(|| (extensions() >= times).then_some(()))
+            .until(|| (self.extensions(wanted) >= times).then_some(()))
             .await;
+    }
+
+    /// How often receivers of a message asked for more time.
+    pub fn extensions(&self, wanted: &MessageName) -> usize {
+        self.board.history().read(|entries| {
+            entries
+                .iter()
+                .filter(|entry| {
+                    matches!(&entry.event, Event::VisibilityChanged { message: Some(message), seconds, .. }
+                        if message == wanted && *seconds > 0)
+                })
+                .count()
+        })
     }
 
     /// What was captured at the last passage of a stage by a message.

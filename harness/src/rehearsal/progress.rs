@@ -80,10 +80,10 @@ impl Progress {
         self.round.clear();
     }
 
-    /// Whether it got on within the limit that is over now.
+    /// Whether it got on in the latter half of the limit that is over now.
     pub(super) fn pace(&self, within: Duration) -> Pace {
         let since = self.mark.elapsed();
-        if since < within.max(BREATH).mul_f64(0.9) {
+        if since < BREATH.max(within / 2) {
             return Pace::GetsOn { seq: self.seq };
         }
         let most = self.round.iter().max_by_key(|(_, times)| **times);

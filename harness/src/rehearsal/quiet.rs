@@ -13,13 +13,18 @@ use super::progress::Progress;
 use super::unrest::{NotQuiet, Reason, Unrest, lasting};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
+use crate::ids::Incarnation;
 use crate::judge::OWNERLESS;
 use crate::manifest::{Claim, Protocol};
 
 /// Between two looks at queue attributes of a service that tells of no changes.
 const TICK: Duration = Duration::from_millis(20);
-/// Who makes no call for so long has come to rest.
+/// A timer that makes no call for so long has nothing to do.
 const REST: Duration = Duration::from_secs(1);
+/// Whoever deleted a message early and does nothing but receive for so long does not work
+/// on it any more. Workers whose main process receives while others compute are silent for
+/// as long as they compute.
+const LONG_REST: Duration = Duration::from_secs(10);
 
 impl Rehearsal {
     /// Waits until everything is quiet.
@@ -67,6 +72,7 @@ impl Rehearsal {
                 }
                 tokio::select! {
                     _ = watch.changed() => {}
+                    () = tokio::time::sleep(5 * TICK) => {}
                     () = tokio::time::sleep_until(deadline) => {}
                 }
                 continue;
@@ -92,8 +98,9 @@ impl Rehearsal {
     async fn reasons(&self, progress: &mut Progress) -> Result<Vec<Reason>, RehearsalError> {
         let starting = self.processes.starting();
         let mut reasons = self.board.busy(&starting);
-        let idle = self.idle_timers(&reasons).await?;
+        let (idle, waiting) = self.idle_timers(&reasons).await?;
         reasons.retain(|reason| !idle.contains(reason));
+        reasons.extend(waiting);
         if reasons.is_empty() {
             reasons = self.unsettled_queues().await?;
         }
@@ -123,10 +130,20 @@ impl Rehearsal {
     }
 
     /// Whether a message was accepted and is nowhere to be seen: still on its way, or lost.
+    /// One that was deleted before its end may be in the hands of whoever deleted it.
     fn any_on_its_way(&self) -> bool {
+        let works = |by: &Incarnation| {
+            self.board.is_registered(by) && !self.board.is_at_rest(by, LONG_REST)
+        };
         self.ledger(|ledger| {
             let mut accounts = ledger.accounts.values();
-            accounts.any(|account| account.is_unsettled() && !account.is_sent())
+            accounts.any(|account| {
+                let deleted = || {
+                    let by = account.deletions.iter().filter_map(|one| one.by.as_ref());
+                    account.left().is_empty() && by.into_iter().any(works)
+                };
+                account.is_unsettled() && (!account.is_sent() || deleted())
+            })
         })
     }
 
@@ -160,9 +177,13 @@ impl Rehearsal {
 
     /// Timers that have nothing to do: what is woken by something else than time (a
     /// notification, say) does not look again by itself. Nothing waits for it, it has no
-    /// transaction or call open, and it has made no call for a while.
-    async fn idle_timers(&self, reasons: &[Reason]) -> Result<Vec<Reason>, RehearsalError> {
-        let mut idle = Vec::new();
+    /// transaction or call open, and it has made no call for a while. Beside them: what
+    /// waits for those that have come to rest all the same.
+    async fn idle_timers(
+        &self,
+        reasons: &[Reason],
+    ) -> Result<(Vec<Reason>, Vec<Reason>), RehearsalError> {
+        let (mut idle, mut backlogs) = (Vec::new(), Vec::new());
         for reason in reasons {
             let Reason::NotTicked {
                 timer, incarnation, ..
@@ -174,11 +195,15 @@ impl Rehearsal {
             let Some(backlog) = backlog.filter(|_| self.board.is_at_rest(incarnation, REST)) else {
                 continue;
             };
-            if self.waiting(backlog).await? == 0 {
-                idle.push(reason.clone());
+            match self.waiting(backlog).await? {
+                0 => idle.push(reason.clone()),
+                waiting => backlogs.push(Reason::Backlog {
+                    role: incarnation.role.clone(),
+                    waiting,
+                }),
             }
         }
-        Ok(idle)
+        Ok((idle, backlogs))
     }
 
     async fn note_quiet(&self) -> Result<(), RehearsalError> {

@@ -43,6 +43,19 @@ pub(super) fn actions(call: &Call) -> Vec<String> {
     }
 }
 
+/// The deliveries that a call to a queue names.
+pub(super) fn receipts(call: &Call) -> Vec<String> {
+    let Request::Sqs(request) = &call.request else {
+        return Vec::new();
+    };
+    let entries = request.body.get("Entries").and_then(Value::as_array);
+    std::iter::once(&request.body)
+        .chain(entries.into_iter().flatten())
+        .filter_map(|item| item.get("ReceiptHandle")?.as_str())
+        .map(str::to_owned)
+        .collect()
+}
+
 /// The status code of a reply, where its protocol has one.
 pub(super) fn status(reply: &Reply) -> Option<u16> {
     match reply {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -12,8 +13,9 @@ use crate::fault::Fault;
 use crate::gherkin::{
     Closing, Context, Evidence, Exit, Notes, ScenarioInfo, ScenarioOutcome, StepError, World,
 };
+use crate::history::Event;
 use crate::ids::MessageName;
-use crate::judge::{self, Judgement, Verdict};
+use crate::judge::{self, Ground, Judgement, Verdict};
 use crate::manifest::Manifest;
 use crate::outage::Outage;
 use crate::rehearsal::{
@@ -231,7 +233,7 @@ impl Scene {
 
     /// What happened since the last figures were counted is judged too: waits until
     /// everything is quiet and counts once more.
-    async fn settle(&mut self, rehearsal: &mut Rehearsal) -> Option<Evidence> {
+    async fn count_once_more(&mut self, rehearsal: &mut Rehearsal) -> Option<Evidence> {
         self.notes.say("waiting until everything is quiet");
         match rehearsal.snapshot().await {
             Ok(Ok(snapshot)) => {
@@ -269,7 +271,7 @@ impl Scene {
         for evidence in evidence_of(&judgement, outcome) {
             closing = closing.with_evidence(evidence);
         }
-        closing
+        closing.doubted(!judgement.doubts.is_empty())
     }
 }
 
@@ -300,15 +302,14 @@ fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> Vec<Evidence
                 violation.text,
                 entries.join(", ")
             );
-            Evidence::new(Exit::Failed, message)
+            let doubted = !judgement.doubts.is_empty() && violation.ground() == Ground::Missed;
+            Evidence::new(if doubted { Exit::Broken } else { Exit::Failed }, message)
         })
         .collect();
-    evidence.extend(
-        judgement
-            .errors
-            .iter()
-            .map(|error| Evidence::new(Exit::Broken, error)),
-    );
+    let errors = judgement.errors.iter();
+    // A doubt explains what seems to be broken: it stands first.
+    let errors = errors.map(|error| Evidence::new(Exit::Broken, error));
+    evidence.splice(0..0, errors);
     // What did not happen proves nothing only if the scenario was played to its end.
     if judgement.verdict == Verdict::Unproven && outcome.verdict == Exit::Passed {
         evidence.extend(
@@ -351,6 +352,31 @@ impl World for Scene {
         })
     }
 
+    async fn settle(&mut self, outcome: &ScenarioOutcome) -> Vec<Evidence> {
+        if outcome.verdict != Exit::Passed {
+            return Vec::new();
+        }
+        let Some(mut rehearsal) = self.rehearsal.take() else {
+            return Vec::new();
+        };
+        let unsettled = self.count_once_more(&mut rehearsal).await;
+        if unsettled.is_none() && !rehearsal.manifest().limits.linger.is_zero() {
+            rehearsal.history().append(Event::Lingers);
+            self.notes.say("watching what comes later");
+        }
+        self.rehearsal = Some(rehearsal);
+        unsettled.into_iter().collect()
+    }
+
+    fn lingers(&self, outcome: &ScenarioOutcome) -> Duration {
+        match &self.rehearsal {
+            Some(rehearsal) if outcome.verdict == Exit::Passed => {
+                rehearsal.manifest().limits.linger
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
     async fn close(&mut self, outcome: &ScenarioOutcome) -> Closing {
         let Some(mut rehearsal) = self.rehearsal.take() else {
             // Nothing ever ran: a scenario of plans alone proves nothing.
@@ -361,19 +387,12 @@ impl World for Scene {
                 Closing::quiet()
             };
         };
-        let unsettled = if outcome.verdict == Exit::Passed {
-            self.settle(&mut rehearsal).await
-        } else {
-            None
-        };
-        let found = outcome.evidence.iter().chain(&unsettled);
-        let verdict = found.clone().map(|evidence| evidence.verdict).max();
+        let found = outcome.evidence.iter();
         let reasons = found.map(|evidence| evidence.message.clone()).collect();
-        let verdict = verdict.unwrap_or(Exit::Passed).max(outcome.verdict);
         let trouble = rehearsal.history().trouble();
         let concluded = match &trouble {
             Some(_) => Exit::Broken,
-            None => verdict,
+            None => outcome.verdict,
         };
         rehearsal.conclude(concluded.to_string(), reasons);
         self.notes.say("ending");
@@ -381,10 +400,6 @@ impl World for Scene {
         let trouble = trouble.or_else(|| rehearsal.history().trouble());
         let void =
             trouble.map(|why| format!("the record is not whole, so it judges nobody: {why}"));
-        let closing = self.closing(&rehearsal, outcome).voided(void);
-        match unsettled {
-            Some(evidence) => closing.with_evidence(evidence),
-            None => closing,
-        }
+        self.closing(&rehearsal, outcome).voided(void)
     }
 }

@@ -46,6 +46,8 @@ macro_rules! cases {
 cases! {
     a_payload_outlives_its_message "payload-deleted-first"
     two_copies_in_one_bulk_insert "bulk-insert-forms"
+    a_relay_keeps_each_message_somewhere "relay"
+    a_publisher_that_is_woken_needs_no_timer "notify-publisher"
 }
 
 fn judged_as_expected(case: &str) {

@@ -11,7 +11,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", "'127.0.0.1'"),
     ("unix_socket_directories", "''"),
     ("password_encryption", "'scram-sha-256'"),
-    ("max_connections", "200"),
+    ("max_connections", "600"),
     ("max_prepared_transactions", "50"),
     ("shared_buffers", "'64MB'"),
     // Its segments would outlive a killed server in /dev/shm; files in the data

@@ -279,7 +279,7 @@ impl Course<'_> {
         let mut waiting = plan.scenarios.iter();
         let mut stage = Stage::new(self.limits);
         loop {
-            while stage.running() < jobs.get() && !self.interrupt.is_raised() {
+            while stage.has_room(jobs.get()) && !self.interrupt.is_raised() {
                 let Some(scenario) = waiting.next() else {
                     break;
                 };
@@ -309,7 +309,7 @@ impl Course<'_> {
                     }
                 }
             }
-            if stage.running() == 0 {
+            if stage.is_empty() {
                 return;
             }
             match self.next() {
@@ -319,6 +319,7 @@ impl Course<'_> {
                     what,
                     within,
                 }) => stage.phase(scenario, what, within),
+                Some(Message::Lingers { scenario }) => stage.linger(scenario),
                 Some(Message::Done { scenario, outcome }) if stage.leave(scenario) => {
                     self.ended(scenario, *outcome);
                 }

@@ -14,6 +14,9 @@ use super::super::project::Limits;
 use super::guard::COURTESY;
 use super::thread;
 
+/// How many may linger for each that runs: each has a deployment of its own.
+const LINGERING: usize = 3;
+
 /// The scenarios that run now.
 pub(super) struct Stage {
     limits: Limits,
@@ -30,6 +33,8 @@ struct Running {
     /// What would be reported if its thread never answered again.
     so_far: ScenarioOutcome,
     step: Option<usize>,
+    /// Whether it does nothing any more but be watched.
+    lingers: bool,
 }
 
 impl Stage {
@@ -40,8 +45,22 @@ impl Stage {
         }
     }
 
-    pub(super) fn running(&self) -> usize {
-        self.running.len()
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Whether another may begin beside those that run: whoever lingers takes no place,
+    /// as long as they are not too many.
+    pub(super) fn has_room(&self, jobs: usize) -> bool {
+        let lingering = self.running.values().filter(|one| one.lingers).count();
+        let at_work = self.running.len() - lingering;
+        at_work < jobs && lingering < jobs.saturating_mul(LINGERING)
+    }
+
+    pub(super) fn linger(&mut self, scenario: ScenarioId) {
+        if let Some(running) = self.running.get_mut(&scenario) {
+            running.lingers = true;
+        }
     }
 
     pub(super) fn enter<W>(&mut self, scenario: &Planned<W>, thread: JoinHandle<()>) {
@@ -54,6 +73,7 @@ impl Stage {
             interrupted: false,
             so_far: ScenarioOutcome::begun(thread::steps(scenario)),
             step: None,
+            lingers: false,
         };
         self.running.insert(scenario.info.id, running);
     }

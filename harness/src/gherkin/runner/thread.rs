@@ -46,6 +46,7 @@ pub(super) fn spawn<W: World>(
                 limits,
                 to: &to,
                 begun,
+                lingered: Duration::ZERO,
                 outcome,
             };
             let (result, _) = guard::watching(|| {
@@ -60,7 +61,7 @@ pub(super) fn spawn<W: World>(
             if let Some(problem) = problem {
                 act.outcome.add(Evidence::new(Exit::Broken, problem));
             }
-            act.outcome.took = begun.elapsed();
+            act.outcome.took = begun.elapsed().saturating_sub(act.lingered);
             let outcome = Box::new(act.outcome);
             // The context holds a share of the run's things; it goes first.
             drop(context);
@@ -76,6 +77,8 @@ struct Act<'a, W> {
     limits: Limits,
     to: &'a Sender<Message>,
     begun: Instant,
+    /// How long it was watched after its end, which is no time of its own.
+    lingered: Duration,
     outcome: ScenarioOutcome,
 }
 
@@ -92,6 +95,8 @@ impl<W: World> Act<'_, W> {
         local.block_on(&runtime, async {
             if let Some(mut world) = self.open(context).await {
                 self.steps(&mut world, context).await;
+                self.settle(&mut world, context).await;
+                self.linger(&world, context).await;
                 self.close(&mut world, context).await;
             }
         });
@@ -180,8 +185,48 @@ impl<W: World> Act<'_, W> {
         }
     }
 
+    /// What a world still has to find out once its steps are over.
+    async fn settle(&mut self, world: &mut W, context: &Context<W::Shared>) {
+        let limit = self.limits.close;
+        self.phase("settling", limit);
+        let so_far = self.outcome.clone();
+        let settling = async { world.settle(&so_far).await };
+        match guarded(settling, limit, guard::ended(&context.interrupt)).await {
+            Ended::Well(evidence) => evidence
+                .into_iter()
+                .for_each(|evidence| self.outcome.add(evidence)),
+            other => {
+                let evidence = self.cut_short(&other, "settling", limit, Exit::Broken);
+                self.outcome.add(evidence);
+            }
+        }
+    }
+
+    /// A world that is settled may be watched for a while; others run meanwhile.
+    async fn linger(&mut self, world: &W, context: &Context<W::Shared>) {
+        let lingers = world.lingers(&self.outcome);
+        if lingers.is_zero() {
+            return;
+        }
+        self.phase("lingering", lingers);
+        let _ = self.to.send(Message::Lingers {
+            scenario: self.id(),
+        });
+        let begun = Instant::now();
+        let watching = tokio::time::sleep(lingers);
+        let interrupted = context.interrupt.raised();
+        tokio::select! {
+            () = watching => {}
+            () = interrupted => {
+                let message = "interrupted while it was watched after its end";
+                self.outcome.add(Evidence::new(Exit::Interrupted, message));
+            }
+        }
+        self.lingered = begun.elapsed();
+    }
+
     async fn close(&mut self, world: &mut W, context: &Context<W::Shared>) {
-        self.outcome.took = self.begun.elapsed();
+        self.outcome.took = self.begun.elapsed().saturating_sub(self.lingered);
         let limit = self.limits.close;
         self.phase("closing", limit);
         let so_far = self.outcome.clone();
@@ -191,9 +236,16 @@ impl<W: World> Act<'_, W> {
                 evidence,
                 figures,
                 history,
+                doubted,
                 void,
             }) => {
-                for evidence in evidence {
+                // A doubt explains what seemed to be broken: it stands first.
+                let mut earlier = Vec::new();
+                if doubted {
+                    self.outcome.doubt();
+                    earlier = std::mem::take(&mut self.outcome.evidence);
+                }
+                for evidence in evidence.into_iter().chain(earlier) {
                     self.outcome.add(evidence);
                 }
                 if let Some(reason) = void {
@@ -218,7 +270,9 @@ impl<W: World> Act<'_, W> {
             Ended::Interrupted => {
                 Evidence::new(Exit::Interrupted, format!("interrupted in {what}"))
             }
-            Ended::TooLate | Ended::Well(_) if self.left().is_zero() && what != "closing" => {
+            Ended::TooLate | Ended::Well(_)
+                if self.left().is_zero() && !matches!(what, "closing" | "settling") =>
+            {
                 let limit = self.limits.scenario;
                 Evidence::new(
                     late,

@@ -32,6 +32,7 @@ pub(super) fn receives(story: Story, by: &Incarnation, at_most: u32) -> Story {
         call: CallId(99),
         incarnation: by.clone(),
         at_most,
+        hides: None,
     })
 }
 

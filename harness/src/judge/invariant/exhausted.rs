@@ -186,6 +186,7 @@ mod tests {
                 actions: vec!["commit".to_owned()],
                 messages: Vec::new(),
                 attribution: Attribution::None,
+                receipts: Vec::new(),
                 content: Blob::of(b""),
             });
             (story, call)

@@ -1,6 +1,7 @@
 //! Rules that every history must satisfy, whatever its scenario says. One rule a
 //! file; each is a pure function that gives back what breaks it.
 
+mod after_quiet;
 mod always;
 mod concurrency;
 mod conservation;
@@ -9,10 +10,12 @@ mod consuming;
 mod delete_after_end;
 mod exhausted;
 mod expected_stop;
+mod hidden;
 mod one_end;
 mod open_attempts;
 mod order;
 mod pause;
+mod receipts;
 mod received;
 mod told;
 mod write_once;
@@ -34,7 +37,24 @@ pub const ALL: &[(&str, Rule)] = &[
     (received::NAME, received::check),
     (told::NAME, told::check),
     (always::NAME, always::check),
+    (after_quiet::NAME, after_quiet::check),
+    (hidden::NAME, hidden::check),
+    (receipts::NAME, receipts::check),
 ];
+
+/// Whether what breaks this rule is something that was not seen.
+pub(super) fn rests_on_absence(rule: &str) -> bool {
+    [
+        conservation::NAME,
+        delete_after_end::NAME,
+        order::NAME,
+        received::NAME,
+        exhausted::NAME,
+        told::NAME,
+        write_once::NEVER,
+    ]
+    .contains(&rule)
+}
 
 /// A rule.
 pub type Rule = fn(Evidence<'_>, &Ledger) -> Vec<Violation>;

@@ -216,7 +216,7 @@ mod writing {
             .passed("tried", "M1")
             .passed("shipped", "M1")
             .deleted("M1", "copy");
-        rejects(&story, write_once::NAME);
+        rejects(&story, write_once::NEVER);
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod writing {
             .passed("tried", "M1")
             .passed("shipped", "M1")
             .wrote("M1");
-        rejects(&story, write_once::NAME);
+        rejects(&story, write_once::NEVER);
     }
 
     #[test]

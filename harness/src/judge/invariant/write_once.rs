@@ -4,6 +4,8 @@
 use crate::judge::{Evidence, Ledger, Violation};
 
 pub(super) const NAME: &str = "the outside write happens once";
+/// The rule that the end of a message may require its write.
+pub(super) const NEVER: &str = "an end rests on its outside write";
 
 pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -35,7 +37,7 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
             // A later series may rest on the write of an earlier one.
             if requires && !account.writes.iter().any(|write| write < ended) {
                 violations.push(Violation {
-                    invariant: NAME,
+                    invariant: NEVER,
                     text: format!(
                         "{message} ended as {end} and its outside write was not performed"
                     ),
@@ -45,12 +47,11 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
         }
     }
     for (at, job) in &ledger.strange_writes {
-        let whose = job
-            .as_deref()
-            .map_or_else(|| "no job".to_owned(), |job| format!("{job:?}"));
+        // Where the job cannot be told at all it is the harness that does not see.
+        let Some(job) = job else { continue };
         violations.push(Violation {
             invariant: NAME,
-            text: format!("an outside write was performed for {whose}, which is no message's"),
+            text: format!("an outside write was performed for {job:?}, which is no message's"),
             evidence: vec![*at],
         });
     }

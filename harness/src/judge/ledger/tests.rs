@@ -15,7 +15,7 @@ fn evidence(entries: &[Entry]) -> Evidence<'_> {
 /// What is entered, in words.
 fn told(ledger: &Ledger) -> String {
     format!(
-        "{:?} {:?} {}",
+        "{:?} {:?} {:?}",
         ledger.accounts,
         ledger.strange_writes,
         ledger.copies_left()
@@ -166,4 +166,48 @@ fn a_ledger_that_catches_up_reads_nothing_twice() {
         }
     });
     assert_eq!(read, entries.len());
+}
+
+/// M1 is received twice; the first receiver deletes it by its receipt at last.
+fn deleted_late() -> (Story, String) {
+    let first = Story::new()
+        .accepted("M1")
+        .sent("M1", "copy")
+        .delivered("M1", "copy");
+    let receipt = format!("copy-{}", first.last_call().0);
+    (first.delivered("M1", "copy"), receipt)
+}
+
+fn deletes(story: Story, receipt: &str) -> Story {
+    let asked = story.called(&crate::judge::story::packer(1), "DeleteMessage orders");
+    let call = asked.last_call();
+    asked.then(Event::Deleted {
+        call,
+        author: crate::ids::Author::Process(crate::judge::story::packer(1)),
+        receipt: receipt.to_owned(),
+        message_id: Some("copy".to_owned()),
+        message: Some("M1".into()),
+    })
+}
+
+#[test]
+fn an_outdated_receipt_deletes_nothing_for_sure() {
+    let (story, outdated) = deleted_late();
+    let ledger = grown(&deletes(story.clone(), &outdated).entries());
+    assert_eq!(ledger.copies_left(), (0, 1));
+    assert!(ledger.accounts[&"M1".into()].deletions.is_empty());
+    let current = format!("copy-{}", story.last_call().0);
+    let ledger = grown(&deletes(story, &current).entries());
+    assert_eq!(ledger.copies_left(), (0, 0));
+    assert_eq!(ledger.accounts[&"M1".into()].deletions.len(), 1);
+}
+
+#[test]
+fn a_copy_that_comes_back_was_not_deleted() {
+    let (story, _) = deleted_late();
+    let current = format!("copy-{}", story.last_call().0);
+    let story = deletes(story, &current).delivered_from("orders-dead", "M1", "copy");
+    let ledger = grown(&story.entries());
+    assert_eq!(ledger.copies_left(), (1, 1));
+    assert_eq!(ledger.accounts[&"M1".into()].left().len(), 1);
 }

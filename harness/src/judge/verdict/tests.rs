@@ -183,6 +183,8 @@ fn doubt_and_trouble_are_errors() {
     });
     assert_eq!(verdict(&doubt), Verdict::Error);
     assert_eq!(doubt.judged().errors, ["whose message was it"]);
+    assert_eq!(doubt.judged().doubts, ["whose message was it"]);
+    assert!(trouble(good()).judged().doubts.is_empty());
 }
 
 #[test]

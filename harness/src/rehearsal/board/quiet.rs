@@ -107,7 +107,7 @@ impl Board {
     }
 
     /// Whether a process has come to rest: it has no call and no transaction open but a
-    /// receive that waits, and it has made no call for so long.
+    /// receive that waits, and it has done nothing but receive for so long.
     pub(in crate::rehearsal) fn is_at_rest(
         &self,
         incarnation: &Incarnation,
@@ -123,6 +123,15 @@ impl Board {
         let transaction = state.transactions.values().any(|by| *by == author);
         let last = state.last_calls.get(&author);
         !works && !transaction && last.is_none_or(|last| last.elapsed() >= so_long)
+    }
+
+    /// Whether a process of a role is held at a stage, or stopped.
+    pub(in crate::rehearsal) fn is_held(&self, role: &RoleName) -> bool {
+        let state = self.state();
+        let mut holds = state.holds.values();
+        let mut living = state.living.iter();
+        holds.any(|author| author.incarnation().is_some_and(|by| by.role == *role))
+            || living.any(|(by, life)| by.role == *role && *life == Life::Stopped)
     }
 
     /// Whether the scenario keeps a role from its work for good: something that it talks

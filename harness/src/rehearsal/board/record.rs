@@ -63,12 +63,15 @@ impl Board {
             actions: summary::actions(call),
             messages: messages.iter().cloned().collect(),
             attribution,
+            receipts: summary::receipts(call),
             content,
         });
         let mut state = self.state();
         let opened = (call.connection, call.author.clone());
         state.open.insert(call.id, opened);
-        state.last_calls.insert(call.author.clone(), Instant::now());
+        if !is_receive(call) {
+            state.last_calls.insert(call.author.clone(), Instant::now());
+        }
         self.note_ticks(&mut state, call, began);
         if let (Request::Sqs(request), Some(incarnation)) =
             (&call.request, call.author.incarnation())
@@ -85,6 +88,10 @@ impl Board {
                 call: call.id,
                 incarnation: incarnation.clone(),
                 at_most: u32::try_from(at_most).unwrap_or(u32::MAX),
+                hides: request
+                    .body
+                    .get("VisibilityTimeout")
+                    .and_then(serde_json::Value::as_u64),
             });
             state.receives.insert(incarnation.clone(), receive);
         }
@@ -129,7 +136,9 @@ impl Board {
         {
             let mut state = self.state();
             state.open.remove(&call.id);
-            state.last_calls.insert(call.author.clone(), Instant::now());
+            if !is_receive(call) {
+                state.last_calls.insert(call.author.clone(), Instant::now());
+            }
             match summary::is_in_transaction(reply) {
                 Some(true) => state
                     .transactions
@@ -181,4 +190,9 @@ impl Board {
             fault,
         });
     }
+}
+
+/// Whether a call asks for messages: whoever waits for work makes such calls for ever.
+fn is_receive(call: &Call) -> bool {
+    matches!(&call.request, Request::Sqs(request) if request.action == "ReceiveMessage")
 }

@@ -45,7 +45,7 @@ pub(super) struct State {
     pub(super) transactions: BTreeMap<ConnectionId, Author>,
     /// Calls that were not answered yet, with their connections.
     pub(super) open: BTreeMap<CallId, (ConnectionId, Author)>,
-    /// When each author called last, or was answered.
+    /// When each author made a call last, or was answered: receives do not count.
     pub(super) last_calls: BTreeMap<Author, Instant>,
     pub(super) effects: BTreeMap<Author, u64>,
     pub(super) announced: BTreeMap<MessageName, RoleName>,

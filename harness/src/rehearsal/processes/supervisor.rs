@@ -251,6 +251,10 @@ impl Processes {
                 owner,
                 ..
             } = orphan;
+            let allowed = self
+                .0
+                .dependencies
+                .hides(self.0.board.manifest(), &dependency, &queue);
             match self
                 .0
                 .dependencies
@@ -263,6 +267,7 @@ impl Processes {
                         message_id,
                         message,
                         owner,
+                        allowed,
                     });
                 }
                 Err(reason) => {

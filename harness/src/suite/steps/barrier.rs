@@ -97,9 +97,16 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
                     let times = usize::try_from(arguments.count(1)?).unwrap_or(usize::MAX);
+                    let (message, within) = (arguments.message(0), patience(scene));
                     let rehearsal = scene.running().await?;
-                    rehearsal.extended(&arguments.message(0), times).await;
-                    Ok(())
+                    let extended = rehearsal.extended(&message, times);
+                    if tokio::time::timeout(within, extended).await.is_ok() {
+                        return Ok(());
+                    }
+                    let seen = rehearsal.extensions(&message);
+                    Err(StepError::failed(format!(
+                        "the visibility of {message} has been extended {seen} of {times} times after {within:?}"
+                    )))
                 })
             }),
         Step::when("the visibility of {messages} ends")

@@ -342,6 +342,7 @@ mod tests {
                 actions: vec![request.to_owned()],
                 messages: Vec::new(),
                 attribution: Attribution::None,
+                receipts: Vec::new(),
                 content: Blob::of(b""),
             })
             .then(Event::Replied {

@@ -436,6 +436,7 @@ mod tests {
                 call: CallId(9),
                 incarnation: packer(start),
                 at_most: 1,
+                hides: None,
             })
         };
         let asked = asks(Story::new(), 1);

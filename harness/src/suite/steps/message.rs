@@ -2,7 +2,7 @@
 
 use crate::gherkin::{Step, StepError};
 use crate::ids::MessageName;
-use crate::rehearsal::Submission;
+use crate::rehearsal::{Refusal, Rehearsal, Submission};
 use crate::suite::Scene;
 
 /// The phrase that declares messages.
@@ -75,13 +75,35 @@ async fn submit(scene: &mut Scene, messages: &[MessageName]) -> Result<(), StepE
         let rehearsal = scene.running().await?;
         match rehearsal.submit(message).await.map_err(StepError::broken)? {
             Submission::Accepted { .. } => {}
-            Submission::Refused { reason, .. } => {
-                return Err(StepError::failed(format!(
-                    "{message} was not accepted: {reason}{}",
-                    rehearsal.still_on()
-                )));
+            Submission::Refused { reason, status } => {
+                return Err(refused(rehearsal, message, &reason, status));
             }
         }
     }
     Ok(())
+}
+
+/// What it means that a submission told no job.
+fn refused(
+    rehearsal: &Rehearsal,
+    message: &MessageName,
+    reason: &str,
+    status: Option<u16>,
+) -> StepError {
+    let role = &rehearsal.manifest().messages.submit.role;
+    match rehearsal.refusal(message, status) {
+        Refusal::System => StepError::failed(format!(
+            "{message} was not accepted: {reason}{}",
+            rehearsal.still_on()
+        )),
+        Refusal::Scenario => StepError::unproven(format!(
+            "{message} was not accepted by the scenario's own doing: {reason}; submit it with `the client submits {message} until it is told its job`"
+        )),
+        Refusal::Harness => StepError::broken(std::io::Error::other(format!(
+            "{message} got no answer ({reason}), and the {role} that was to give it is held by the scenario: say `the client submits {message} and gets no answer`{}",
+            rehearsal.still_on()
+        ))),
+        Refusal::Manifest => StepError::invalid(format!("{message} was accepted: {reason}"))
+            .with_help("say in the manifest, under `messages.submit.job`, where the answer holds the job's id"),
+    }
 }

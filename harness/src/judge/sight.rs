@@ -1,0 +1,318 @@
+//! Doubts about the harness's own sight: what was seen and cannot be named, and what the
+//! manifest says and was never seen although something shows that it happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::totals::last_counted;
+use super::{Evidence, Ledger};
+use crate::history::{Attribution, Event};
+use crate::ids::{Author, CallId, DependencyName, MessageName, StageName};
+use crate::manifest::{Binding, Pattern};
+
+/// Doubts that a history shows as a whole, beside those that were noted as it was made.
+pub(super) fn doubts(evidence: Evidence<'_>) -> Vec<String> {
+    let ledger = Ledger::of(evidence);
+    let stages = Stages::of(evidence);
+    let mut doubts = ends_of_nobody(evidence, &ledger, &stages);
+    doubts.extend(unseen_totals(evidence, &stages));
+    doubts.extend(nameless_ends(evidence, &ledger, &stages));
+    doubts.extend(strange_jobs(evidence, &ledger));
+    doubts.extend(nameless_writes(&ledger));
+    doubts
+}
+
+/// How often stages were passed.
+struct Stages<'e> {
+    passed: BTreeSet<&'e StageName>,
+    of_nobody: BTreeMap<&'e StageName, Vec<u64>>,
+    /// Calls at which some stage was passed.
+    calls: BTreeSet<CallId>,
+}
+
+impl<'e> Stages<'e> {
+    fn of(evidence: Evidence<'e>) -> Self {
+        let mut stages = Self {
+            passed: BTreeSet::new(),
+            of_nobody: BTreeMap::new(),
+            calls: BTreeSet::new(),
+        };
+        for entry in evidence.entries {
+            if let Event::Stage {
+                stage,
+                message,
+                call,
+                ..
+            } = &entry.event
+            {
+                stages.passed.insert(stage);
+                stages.calls.insert(*call);
+                if message.is_none() {
+                    stages.of_nobody.entry(stage).or_default().push(entry.seq);
+                }
+            }
+        }
+        stages
+    }
+}
+
+fn unsettled(ledger: &Ledger) -> Vec<&MessageName> {
+    let accounts = ledger.accounts.iter();
+    accounts
+        .filter(|(_, account)| account.is_unsettled())
+        .map(|(message, _)| message)
+        .collect()
+}
+
+/// Ends that were passed by nobody known, while messages have none.
+fn ends_of_nobody(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) -> Vec<String> {
+    let unsettled = unsettled(ledger);
+    if unsettled.is_empty() {
+        return Vec::new();
+    }
+    let terminal = evidence.manifest.terminal.values();
+    let ends: BTreeSet<&StageName> = terminal.map(|end| &end.stage).collect();
+    ends.into_iter()
+        .filter_map(|stage| {
+            let places = stages.of_nobody.get(stage)?;
+            Some(format!(
+                "`{stage}` ends a message and was passed {} times by nobody known (history: {}), while {} have no end: say under `messages.recognise` where ids stand in that call",
+                places.len(),
+                listed(places),
+                named(&unsettled),
+            ))
+        })
+        .collect()
+}
+
+/// Totals that the system says it reached, and whose stages were never seen at all.
+fn unseen_totals(evidence: Evidence<'_>, stages: &Stages<'_>) -> Vec<String> {
+    let figures = last_counted(evidence);
+    evidence
+        .manifest
+        .totals
+        .iter()
+        .filter_map(|(name, total)| {
+            let witness = total.witness.as_ref()?;
+            let sum = |source: &str| -> Option<i64> {
+                let figures = figures.get(name.as_str())?.get(source)?;
+                Some(figures.values().map(|(value, _)| value).sum())
+            };
+            let claimed = sum("claim")?;
+            let seen = witness.add.iter().any(|stage| stages.passed.contains(stage));
+            if claimed <= 0 || sum("witness").is_some_and(|seen| seen > 0) || seen || witness.add.is_empty() {
+                return None;
+            }
+            let bound: Vec<String> = witness.add.iter().map(|stage| bound(evidence, stage)).collect();
+            Some(format!(
+                "the system says `{name}` is {claimed}, and nothing that counts for it was ever seen: {}; is that call written right?",
+                bound.join(", ")
+            ))
+        })
+        .collect()
+}
+
+/// A stage with the call that it is bound to.
+fn bound(evidence: Evidence<'_>, stage: &StageName) -> String {
+    match evidence
+        .manifest
+        .stages
+        .get(stage)
+        .map(|stage| &stage.binding)
+    {
+        Some(Binding::Boundary { pattern, .. }) => format!("`{stage}` ({})", pattern.describe()),
+        _ => format!("`{stage}`"),
+    }
+}
+
+/// Ends that were never passed by anybody, while somebody who could have passed them
+/// wrote for a message without an end, in a call of the same kind that no stage names.
+fn nameless_ends(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) -> Vec<String> {
+    let unsettled: BTreeSet<&MessageName> = unsettled(ledger).into_iter().collect();
+    let mut terminal = evidence.manifest.terminal.values();
+    if unsettled.is_empty() || terminal.any(|end| stages.passed.contains(&end.stage)) {
+        return Vec::new();
+    }
+    let mut asked: BTreeMap<CallId, (u64, &MessageName)> = BTreeMap::new();
+    let mut found: BTreeMap<&StageName, Vec<u64>> = BTreeMap::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Called { call, messages, .. } => {
+                let of = messages.iter().find(|message| unsettled.contains(message));
+                if let Some(message) = of {
+                    asked.insert(*call, (entry.seq, message));
+                }
+            }
+            Event::Replied {
+                call, wrote: true, ..
+            } if asked.contains_key(call) && !stages.calls.contains(call) => {
+                let (seq, _) = asked[call];
+                let index = evidence.entries.partition_point(|one| one.seq < seq);
+                let Event::Called {
+                    author,
+                    dependency,
+                    actions,
+                    ..
+                } = &evidence.entries[index].event
+                else {
+                    continue;
+                };
+                for stage in could_have_passed(evidence, author, dependency, actions) {
+                    found.entry(stage).or_default().push(seq);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+        .into_iter()
+        .map(|(stage, places)| {
+            format!(
+                "no message ever passed {}, which ends one, and something was written for messages without an end that no stage names (history: {}): is that call written right?",
+                bound(evidence, stage),
+                listed(&places)
+            )
+        })
+        .collect()
+}
+
+/// Ends of messages that a call of this author would be, were its text another.
+fn could_have_passed<'e>(
+    evidence: Evidence<'e>,
+    author: &Author,
+    dependency: &DependencyName,
+    actions: &[String],
+) -> Vec<&'e StageName> {
+    let Some(by) = author.incarnation() else {
+        return Vec::new();
+    };
+    let terminal = evidence.manifest.terminal.values();
+    terminal
+        .map(|end| &end.stage)
+        .filter(|name| {
+            evidence.manifest.stages.get(*name).is_some_and(|stage| {
+                stage.roles.contains(&by.role)
+                    && match &stage.binding {
+                        Binding::Boundary {
+                            dependency: of,
+                            pattern,
+                            ..
+                        } => of == dependency && is_alike(pattern, actions),
+                        _ => false,
+                    }
+            })
+        })
+        .collect()
+}
+
+/// Whether calls that do this are of the kind of a pattern: the same method, action or
+/// first word.
+fn is_alike(pattern: &Pattern, actions: &[String]) -> bool {
+    let wanted = match pattern {
+        Pattern::Statement(text) | Pattern::Transaction(text) => {
+            let first = text.split_whitespace().next().unwrap_or_default();
+            first.to_lowercase()
+        }
+        Pattern::Action { action, .. } => action.clone(),
+        Pattern::Request { method, .. } => method.clone(),
+    };
+    actions.contains(&wanted)
+}
+
+/// Job ids that clients were told and that no call of the system ever named, while it sent,
+/// received or ended what belongs to nobody: they are not the ids that it works with.
+fn strange_jobs(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<String> {
+    let mut strange: BTreeMap<&MessageName, &String> = ledger
+        .accounts
+        .iter()
+        .filter_map(|(message, account)| Some((message, account.job.as_ref()?)))
+        .collect();
+    let mut of_nobody = Vec::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Called {
+                author,
+                messages,
+                attribution: Attribution::Id,
+                ..
+            } if author.incarnation().is_some() => {
+                for message in messages {
+                    strange.remove(message);
+                }
+            }
+            Event::Stage {
+                message: Some(message),
+                ..
+            }
+            | Event::Alias { message, .. } => {
+                strange.remove(message);
+            }
+            Event::Sent { message: None, .. } | Event::Delivered { message: None, .. } => {
+                of_nobody.push(entry.seq);
+            }
+            _ => {}
+        }
+    }
+    // Copies that became known later are somebody's.
+    let known: BTreeSet<u64> = ledger
+        .accounts
+        .values()
+        .flat_map(|account| account.sent.values().chain(&account.delivered))
+        .copied()
+        .collect();
+    of_nobody.retain(|seq| !known.contains(seq));
+    let told = ledger
+        .accounts
+        .values()
+        .filter(|account| account.job.is_some());
+    if strange.is_empty() || strange.len() < told.count() || of_nobody.is_empty() {
+        return Vec::new();
+    }
+    let told: Vec<String> = strange
+        .iter()
+        .take(3)
+        .map(|(message, job)| format!("{message} is {job:?}"))
+        .collect();
+    vec![format!(
+        "clients were told job ids that the system never used again ({}), and it sent or received what belongs to nobody (history: {}): is `messages.submit.job` the id's place?",
+        told.join(", "),
+        listed(&of_nobody)
+    )]
+}
+
+/// Outside writes for nobody: where no job can be told nobody can be held to *once*.
+fn nameless_writes(ledger: &Ledger) -> Option<String> {
+    let writes = ledger.strange_writes.iter();
+    let places: Vec<u64> = writes
+        .filter(|(_, job)| job.is_none())
+        .map(|(at, _)| *at)
+        .collect();
+    (!places.is_empty()).then(|| {
+        format!(
+            "{} outside writes were performed and nobody can tell for which job (history: {}): say `job` at their route, or `write: false`",
+            places.len(),
+            listed(&places)
+        )
+    })
+}
+
+fn named(messages: &[&MessageName]) -> String {
+    const MOST: usize = 5;
+    let first: Vec<&str> = messages.iter().take(MOST).map(|one| one.as_str()).collect();
+    let more = messages.len().saturating_sub(MOST);
+    match more {
+        0 => first.join(", "),
+        _ => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+fn listed(places: &[u64]) -> String {
+    const MOST: usize = 5;
+    let first: Vec<String> = places.iter().take(MOST).map(u64::to_string).collect();
+    match places.len() > MOST {
+        true => format!("{}, …", first.join(", ")),
+        false => first.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests;
