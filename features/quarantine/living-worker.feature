@@ -139,17 +139,17 @@ Feature: A living worker is taken for dead
   Scenario: two workers are cut off from the database for longer than their leases
     Given the messages M1 and M2
     And 2 instances of the worker run
-    And the lease is 1s
-    And the visibility timeout is 3
+    And the lease is 2s
+    And the visibility timeout is 5
     And the worker is held at processing of M1 and M2 once
     When all messages are submitted
     And M1 and M2 have passed processing
     And the database hangs
       | of    | worker-1 |
-      | until | 1500ms   |
+      | until | 2500ms   |
     And the database hangs
       | of    | worker-2 |
-      | until | 1800ms   |
+      | until | 3500ms   |
     And the held worker goes on
     Then the totals are
       | attempts started | 2 |
