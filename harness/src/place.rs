@@ -1,7 +1,11 @@
-//! Where a job's id or a message's name stands in a call, looked up: JSON paths,
-//! headers, and segments of a path.
+//! Where a job's id or a message's name stands in a call, looked up: in bodies, headers
+//! and attributes, as they are or encoded, and in segments of a path.
+
+mod decoding;
 
 use serde_json::Value;
+
+pub(crate) use self::decoding::{form, unbase64, unpack};
 
 use crate::manifest::{PathStep, Place};
 use crate::tap::HttpRequest;
@@ -56,19 +60,8 @@ pub fn match_path(pattern: &str, path: &str) -> Option<Captures> {
 /// JSON writes it. Nothing for null, for objects and arrays, and where the path leads
 /// nowhere.
 pub fn lookup_body(body: &Value, path: &[PathStep]) -> Option<String> {
-    let mut value = body;
-    for step in path {
-        value = match step {
-            PathStep::Member(name) => value.get(name)?,
-            PathStep::Element(index) => value.get(index)?,
-        };
-    }
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(truth) => Some(truth.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
+    let found = decoding::lookup_all(body, path).into_iter().next();
+    found.and_then(decoding::scalar)
 }
 
 /// The first header with this name (in lower case, as calls record them).
@@ -79,7 +72,7 @@ pub fn lookup_header<'a>(headers: &'a [(String, String)], name: &str) -> Option<
         .map(|(_, value)| value.as_str())
 }
 
-/// What an HTTP request holds at a place.
+/// What an HTTP request holds at a place; a list holds several values.
 ///
 /// A [`Place::Path`] is either a pattern of its own (`/files/{job}`), which then names
 /// one segment, or the name of a segment (`message`) in the first of `patterns` that
@@ -88,22 +81,89 @@ pub fn lookup<'a>(
     place: &Place,
     request: &HttpRequest,
     patterns: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+) -> Vec<String> {
     match place {
-        Place::Body(path) => lookup_body(&serde_json::from_slice(&request.body).ok()?, path),
-        Place::Header(name) => lookup_header(&request.headers, name).map(str::to_owned),
+        Place::Body(pipeline) => decoding::read(&request.body, pipeline),
+        Place::Header(name, pipeline) => lookup_header(&request.headers, name)
+            .map(|value| decoding::read_text(value, pipeline))
+            .unwrap_or_default(),
+        Place::Attribute(..) => Vec::new(),
         Place::Path(pattern) if pattern.starts_with('/') => {
-            let captures = match_path(pattern, &request.path)?;
-            captures
-                .get("job")
-                .or_else(|| captures.get("message"))
-                .map(str::to_owned)
+            let captures = match_path(pattern, &request.path);
+            let named = captures
+                .as_ref()
+                .and_then(|captures| captures.get("job").or_else(|| captures.get("message")));
+            named.map(str::to_owned).into_iter().collect()
         }
         Place::Path(name) => patterns
             .into_iter()
             .filter_map(|pattern| match_path(pattern, &request.path))
-            .find_map(|captures| captures.get(name).map(str::to_owned)),
+            .find_map(|captures| captures.get(name).map(str::to_owned))
+            .into_iter()
+            .collect(),
     }
+}
+
+/// What a queue message holds at a place: in its body (`Body` of a received one,
+/// `MessageBody` of one that is sent) or in an attribute.
+pub fn lookup_message(place: &Place, message: &Value) -> Vec<String> {
+    match place {
+        Place::Body(pipeline) => message_body(message)
+            .map(|body| decoding::read(body.as_bytes(), pipeline))
+            .unwrap_or_default(),
+        Place::Attribute(name, pipeline) => attribute(message, name)
+            .map(|(value, binary)| {
+                if binary {
+                    decoding::read(&unbase64(value.as_bytes()).unwrap_or_default(), pipeline)
+                } else {
+                    decoding::read_text(value, pipeline)
+                }
+            })
+            .unwrap_or_default(),
+        Place::Header(..) | Place::Path(_) => Vec::new(),
+    }
+}
+
+/// The body of a queue message.
+pub(crate) fn message_body(message: &Value) -> Option<&str> {
+    let mut bodies = ["Body", "MessageBody"].iter();
+    bodies.find_map(|member| message.get(member)?.as_str())
+}
+
+/// All message attributes by name, as bytes.
+pub(crate) fn attributes(message: &Value) -> Vec<(&str, Vec<u8>)> {
+    let all = message.get("MessageAttributes").and_then(Value::as_object);
+    let names = all.into_iter().flat_map(|all| all.keys());
+    names
+        .filter_map(|name| {
+            let (value, binary) = attribute(message, name)?;
+            let bytes = if binary {
+                unbase64(value.as_bytes())?
+            } else {
+                value.as_bytes().to_vec()
+            };
+            Some((name.as_str(), bytes))
+        })
+        .collect()
+}
+
+/// An attribute's value, and whether it is base64 of bytes. The queue's own attributes
+/// (`MessageGroupId`) are found where no message attribute has the name.
+fn attribute<'m>(message: &'m Value, name: &str) -> Option<(&'m str, bool)> {
+    let own = message
+        .get("MessageAttributes")
+        .and_then(|all| all.get(name));
+    if let Some(own) = own {
+        let text = own.get("StringValue").and_then(Value::as_str);
+        let bytes = || own.get("BinaryValue").and_then(Value::as_str);
+        return text
+            .map(|text| (text, false))
+            .or_else(|| bytes().map(|bytes| (bytes, true)));
+    }
+    let system = message.get("Attributes").and_then(|all| all.get(name));
+    let sent = || message.get(name).filter(|_| name.starts_with("Message"));
+    let text = system.or_else(sent)?.as_str()?;
+    Some((text, false))
 }
 
 /// Undoes percent-encoding. What is no encoding stays as it stands.
@@ -136,6 +196,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::manifest::{Pipeline, Reading};
 
     fn member(name: &str) -> PathStep {
         PathStep::Member(name.to_owned())
@@ -193,21 +254,42 @@ mod tests {
     fn every_kind_of_place_is_found_in_a_request() {
         let request = request("/files/M3");
         let find = |place| lookup(&place, &request, ["/other/{message}", "/files/{message}"]);
-        let body = vec![member("job"), member("ids"), PathStep::Element(0)];
-        assert_eq!(find(Place::Body(body)).as_deref(), Some("a"));
-        assert_eq!(
-            find(Place::Header("x-job".to_owned())).as_deref(),
-            Some("7")
-        );
-        assert_eq!(find(Place::Header("x-other".to_owned())), None);
-        assert_eq!(
-            find(Place::Path("/files/{job}".to_owned())).as_deref(),
-            Some("M3")
-        );
-        assert_eq!(
-            find(Place::Path("message".to_owned())).as_deref(),
-            Some("M3")
-        );
-        assert_eq!(find(Place::Path("job".to_owned())), None);
+        let path = vec![member("job"), member("ids"), PathStep::Element(0)];
+        let body = Pipeline(vec![Reading::Select(path)]);
+        let header = |name: &str| Place::Header(name.to_owned(), Pipeline::default());
+        assert_eq!(find(Place::Body(body)), ["a"]);
+        assert_eq!(find(header("x-job")), ["7"]);
+        assert!(find(header("x-other")).is_empty());
+        assert_eq!(find(Place::Path("/files/{job}".to_owned())), ["M3"]);
+        assert_eq!(find(Place::Path("message".to_owned())), ["M3"]);
+        assert!(find(Place::Path("job".to_owned())).is_empty());
+    }
+
+    #[test]
+    fn a_queue_message_holds_ids_in_its_body_and_in_its_attributes() {
+        let bytes = |text: &str| base64::Engine::encode(&base64::prelude::BASE64_STANDARD, text);
+        let message = json!({
+            "Body": r#"{"job": 7}"#,
+            "Attributes": {"MessageGroupId": "g"},
+            "MessageAttributes": {
+                "job": {"DataType": "String", "StringValue": "7"},
+                "raw": {"DataType": "Binary", "BinaryValue": bytes("8")},
+                "context": {"DataType": "String", "StringValue": r#"{"job": 9}"#},
+            },
+        });
+        let find = |name: &str, readings: &[Reading]| {
+            let pipeline = Pipeline(readings.to_vec());
+            lookup_message(&Place::Attribute(name.to_owned(), pipeline), &message)
+        };
+        assert_eq!(find("job", &[]), ["7"]);
+        assert_eq!(find("raw", &[]), ["8"]);
+        let within = [Reading::Json, Reading::Select(vec![member("job")])];
+        assert_eq!(find("context", &within), ["9"]);
+        assert_eq!(find("MessageGroupId", &[]), ["g"]);
+        assert!(find("other", &[]).is_empty());
+        let body = Place::Body(Pipeline(vec![Reading::Select(vec![member("job")])]));
+        assert_eq!(lookup_message(&body, &message), ["7"]);
+        let sent = json!({"MessageBody": r#"{"job": 7}"#, "MessageGroupId": "g"});
+        assert_eq!(lookup_message(&body, &sent), ["7"]);
     }
 }

@@ -352,18 +352,18 @@ pub fn ids_made_durable(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<
     }
 }
 
-/// The ids in the content of a queue message.
-pub fn ids_in_message(manifest: &Manifest, dependency: &DependencyName, body: &str) -> Vec<String> {
+/// The ids in a queue message, as it is sent or received.
+pub fn ids_in_message(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    message: &Value,
+) -> Vec<String> {
     let Some(Recognise::Places(places)) = manifest.messages.recognise.get(dependency) else {
         return Vec::new();
     };
-    let json: Option<Value> = serde_json::from_str(body).ok();
     places
         .iter()
-        .filter_map(|place| match place {
-            Place::Body(path) => place::lookup_body(json.as_ref()?, path),
-            Place::Header(_) | Place::Path(_) => None,
-        })
+        .flat_map(|place| place::lookup_message(place, message))
         .collect()
 }
 
@@ -422,7 +422,7 @@ fn http_ids(
     };
     places
         .iter()
-        .filter_map(|place| in_request(manifest, dependency, place, request))
+        .flat_map(|place| in_request(manifest, dependency, place, request))
         .collect()
 }
 
@@ -432,7 +432,7 @@ fn in_request(
     dependency: &DependencyName,
     place: &Place,
     request: &HttpRequest,
-) -> Option<String> {
+) -> Vec<String> {
     let routes = manifest
         .dependencies
         .get(dependency)
@@ -453,8 +453,8 @@ fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subj
                 .iter()
                 .filter_map(|(name, place)| match place {
                     CapturePlace::Place(place) => {
-                        in_request(manifest, &call.dependency, place, request)
-                            .map(|value| (name.clone(), value))
+                        let found = in_request(manifest, &call.dependency, place, request);
+                        Some((name.clone(), found.into_iter().next()?))
                     }
                     CapturePlace::Bind(_) => None,
                 })

@@ -2,9 +2,16 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
-use super::PathStep;
+/// A step of a JSON path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathStep {
+    /// A member of an object.
+    Member(String),
+    /// An element of an array.
+    Element(usize),
+    /// Every element of an array.
+    Each,
+}
 
 /// Why a text is no JSON path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,11 +23,14 @@ pub enum JsonPathFault {
     #[error("has a dot or bracket with no name behind it")]
     NoName,
     /// A bracket stays open, or holds neither a number nor a quoted name.
-    #[error("has a bracket that is not `[0]` or `['name']`")]
+    #[error("has a bracket that is not `[0]`, `[*]` or `['name']`")]
     Bracket,
     /// Something stands where a dot or bracket must.
     #[error("has something other than `.name` or `[0]` in it")]
     Unexpected,
+    /// `[*]` where one value is wanted.
+    #[error("has `[*]`, and one value is wanted here")]
+    Several,
 }
 
 /// Reads a path.
@@ -58,19 +68,14 @@ fn parse_bracket(bracket: &str) -> Result<(PathStep, &str), JsonPathFault> {
         }
     }
     let (inside, after) = bracket.split_once(']').ok_or(JsonPathFault::Bracket)?;
+    if inside == "*" {
+        return Ok((PathStep::Each, after));
+    }
     if !inside.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(JsonPathFault::Bracket);
     }
     let element = inside.parse().map_err(|_| JsonPathFault::Bracket)?;
     Ok((PathStep::Element(element), after))
-}
-
-/// The value at a path, if the JSON has one there.
-pub fn select<'v>(value: &'v Value, path: &[PathStep]) -> Option<&'v Value> {
-    path.iter().try_fold(value, |value, step| match step {
-        PathStep::Member(name) => value.get(name),
-        PathStep::Element(index) => value.get(index),
-    })
 }
 
 /// The path as a manifest writes it.
@@ -90,6 +95,7 @@ pub fn show_json_path(path: &[PathStep]) -> String {
             PathStep::Member(name) if name.contains('\'') => write!(text, "[\"{name}\"]"),
             PathStep::Member(name) => write!(text, "['{name}']"),
             PathStep::Element(index) => write!(text, "[{index}]"),
+            PathStep::Each => write!(text, "[*]"),
         };
     }
     text
@@ -98,16 +104,12 @@ pub fn show_json_path(path: &[PathStep]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
-    fn a_path_finds_members_and_elements() {
-        let value = json!({ "a": { "odd name": [10, 20] } });
-        let path = parse_json_path("$.a['odd name'][1]").unwrap();
-        assert_eq!(select(&value, &path), Some(&json!(20)));
-        assert_eq!(show_json_path(&path), "$.a['odd name'][1]");
-        assert_eq!(select(&value, &parse_json_path("$.b").unwrap()), None);
-        assert_eq!(parse_json_path("$").unwrap(), []);
+    fn a_path_is_shown_as_it_is_written() {
+        for text in ["$", "$.a['odd name'][1]", "$.jobs[*].id"] {
+            assert_eq!(show_json_path(&parse_json_path(text).unwrap()), text);
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ tables! {
     IDEMPOTENCY: "idempotency" = "header";
     REPLY: "reply" = "status" "body";
     REPLY_BODY: "reply body" = "text";
-    PLACE: "place" = "body" "header" "path";
+    PLACE: "place" = "body" "header" "attribute" "path";
     SETTING: "setting" = "default" "doc";
     PROCESS: "process" = "command" "environment" "instances" "listens" "ready" "restart"
         "consumes" "ready_within" "stop_within" "memory" "container";
@@ -48,7 +48,7 @@ tables! {
     BIND: "bind" = "statement" "bind";
     KIND: "kind" = "content" "type" "kills";
     STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "fleet" "doc";
-    CAPTURE: "capture" = "statement" "bind" "body" "header" "path";
+    CAPTURE: "capture" = "statement" "bind" "body" "header" "attribute" "path";
     TOTAL: "total" = "witness" "claim" "labels" "always";
     WITNESS: "witness" = "add" "subtract" "distinct" "by";
     CLAIM: "claim" = "dependency" "query";

@@ -1,6 +1,7 @@
 //! How each mistake in a manifest is mended.
 
 use super::command_line::CommandLineFault;
+use super::pipeline::{DECODERS, PipelineFault};
 use super::problem::{Defect, Noun, ProtocolName, yaml_message};
 use super::route::RouteFault;
 use super::suggestion::any_of;
@@ -40,6 +41,8 @@ impl Defect {
             Self::Duration { .. } => {
                 "write a whole number with `ms`, `s`, `m` or `h`: `150ms`, `2s`, `15m`".to_owned()
             }
+            Self::Pipeline { fault, .. } => mend_pipeline(fault),
+            Self::SeveralValues { .. } => "name one element: `[0]` instead of `[*]`".to_owned(),
             Self::JsonPath { .. } => "write it like `$.order.lines[0].id`".to_owned(),
             Self::Route { fault, .. } => mend_route(fault),
             Self::Template { fault, .. } => match fault {
@@ -189,6 +192,25 @@ fn mend_route(fault: &RouteFault) -> String {
         RouteFault::Segment(_) => "a whole segment can be `{message}`, `{job}` or `*`",
     }
     .to_owned()
+}
+
+fn mend_pipeline(fault: &PipelineFault) -> String {
+    match fault {
+        PipelineFault::Empty => "take the `|` away, or name a decoder beside it".to_owned(),
+        PipelineFault::Unknown { nearest, .. } => {
+            meant(nearest.as_deref(), DECODERS, "decoders are")
+        }
+        PipelineFault::JsonPath { .. } => {
+            "write it like `$.order.id`, or with decoders like `$.Message | json | $.id`".to_owned()
+        }
+        PipelineFault::NotJson { path, decoder } => {
+            format!("read it as JSON first: `{decoder} | json | {path}`")
+        }
+        PipelineFault::Text { path } => format!("read it as JSON first: `| json | {path}`"),
+        PipelineFault::Table { decoder } => {
+            format!("name a field first: `form | $.id | {decoder}`")
+        }
+    }
 }
 
 fn mend_attribute(name: &str, nearest: Option<&str>) -> String {

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::context::Context;
 use super::keys;
 use super::node::{Node, Value};
-use super::place::{Holder, check_header, read_bind, read_list, read_place};
+use super::place::{Holder, check_header, read_bind, read_list, read_place, read_single_place};
 use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::route::split_request;
@@ -66,7 +66,7 @@ fn read_submit<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Submit> {
     let what = table.what("job");
     let job = table
         .need(cx, "job")
-        .and_then(|node| read_place(cx, node, &what, Holder::Answer));
+        .and_then(|node| read_single_place(cx, node, &what, Holder::Answer));
     let durable = match table.get("durable") {
         None => Some(None),
         Some(node) => read_stage_name(cx, node, &table.what("durable")).map(Some),

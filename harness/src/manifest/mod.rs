@@ -28,6 +28,7 @@ mod messages;
 mod node;
 mod operator;
 mod pattern;
+mod pipeline;
 mod place;
 mod placeholders;
 mod problem;
@@ -57,7 +58,9 @@ pub use dependency::{DeadLetter, Dependency, Protocol, Provide, Queue, ReplyBody
 pub use duration::DurationFault;
 pub use error::{Invalid, ManifestError};
 pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness, built_in_totals};
-pub use json_path::{JsonPathFault, select, show_json_path};
+pub use json_path::{JsonPathFault, PathStep, show_json_path};
+pub use pipeline::{DECODERS, Pipeline, PipelineFault, Reading};
+pub use place::Place;
 pub use problem::{Defect, Noun, Problem, ProtocolName};
 pub use processes::MOST_INSTANCES;
 pub use route::RouteFault;
@@ -211,26 +214,6 @@ pub enum TemplatePart {
     Text(String),
     /// To be filled in: the dotted name between the braces.
     Placeholder(String),
-}
-
-/// Where a job's id (or a message's name) stands in a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In the JSON body at this path: `$.job_id`, `$.records[0].id`.
-    Body(Vec<PathStep>),
-    /// In the header with this name (lower case).
-    Header(String),
-    /// In the segment of the path that this pattern names `{job}` or `{message}`.
-    Path(String),
-}
-
-/// A step of a JSON path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathStep {
-    /// A member of an object.
-    Member(String),
-    /// An element of an array.
-    Element(usize),
 }
 
 /// One process of the system.

@@ -1,12 +1,47 @@
 //! Reading where an id stands in a call.
 
+use std::fmt;
+
 use super::context::Context;
 use super::keys;
 use super::node::Node;
 use super::pattern::read_sql;
+use super::pipeline::{Pipeline, PipelineFault, split_pipeline};
 use super::problem::Defect;
+use super::source::Span;
 use super::table::{Table, number, text, wrong_type};
-use super::{BindPlace, CapturePlace, Place};
+use super::{BindPlace, CapturePlace};
+
+/// Where a job's id (or a message's name) stands in a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the body: `$.job_id`, `$.Message | json | $.job`.
+    Body(Pipeline),
+    /// In the header with this name (lower case).
+    Header(String, Pipeline),
+    /// In the attribute of a queue message with this name.
+    Attribute(String, Pipeline),
+    /// In the segment of the path that this pattern names `{job}` or `{message}`.
+    Path(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |f: &mut fmt::Formatter<'_>, key, name: &str, pipeline: &Pipeline| {
+            let bar = if pipeline.0.is_empty() { "" } else { " | " };
+            write!(f, "{key}: {name}{bar}{pipeline}")
+        };
+        match self {
+            Self::Body(pipeline) => write!(f, "body: {pipeline}"),
+            Self::Header(name, pipeline) => named(f, "header", name, pipeline),
+            Self::Attribute(name, pipeline) => named(f, "attribute", name, pipeline),
+            Self::Path(segment) => write!(f, "path: {segment}"),
+        }
+    }
+}
+
+/// The keys of a place.
+const PLACES: &[&str] = &["body", "header", "attribute", "path"];
 
 /// What is searched for a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,16 +50,16 @@ pub(super) enum Holder {
     Request,
     /// An answer: body and header.
     Answer,
-    /// A queue message: its body.
+    /// A queue message: its body and its attributes.
     QueueMessage,
 }
 
 impl Holder {
     fn has(self, key: &str) -> bool {
         match self {
-            Self::Request => true,
-            Self::Answer => key != "path",
-            Self::QueueMessage => key == "body",
+            Self::Request => key != "attribute",
+            Self::Answer => matches!(key, "body" | "header"),
+            Self::QueueMessage => matches!(key, "body" | "attribute"),
         }
     }
 
@@ -37,7 +72,7 @@ impl Holder {
     }
 }
 
-/// `{ body: $.id }`, `{ header: X-Id }` or `{ path: message }`.
+/// `{ body: $.id }`, `{ header: X-Id }`, `{ attribute: id }` or `{ path: message }`.
 pub(super) fn read_place<'n>(
     cx: &mut Context<'n>,
     node: &'n Node,
@@ -48,8 +83,29 @@ pub(super) fn read_place<'n>(
     read_place_of(cx, &table, holder)
 }
 
+/// A place that holds one value.
+pub(super) fn read_single_place<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    title: &str,
+    holder: Holder,
+) -> Option<Place> {
+    let place = read_place(cx, node, title, holder)?;
+    let (Place::Body(pipeline) | Place::Header(_, pipeline) | Place::Attribute(_, pipeline)) =
+        &place
+    else {
+        return Some(place);
+    };
+    if pipeline.finds_several() {
+        let (what, written) = (title.to_owned(), pipeline.to_string());
+        cx.report(node.anchor(), Defect::SeveralValues { what, written });
+        return None;
+    }
+    Some(place)
+}
+
 fn read_place_of<'n>(cx: &mut Context<'n>, table: &Table<'n>, holder: Holder) -> Option<Place> {
-    let (key, node) = table.exactly_one(cx, &["body", "header", "path"])?;
+    let (key, node) = table.exactly_one(cx, PLACES)?;
     if !holder.has(key) {
         let (what, holder) = (table.title.clone(), holder.name());
         cx.report(node.anchor(), Defect::PlaceDoesNotFit { what, key, holder });
@@ -58,22 +114,65 @@ fn read_place_of<'n>(cx: &mut Context<'n>, table: &Table<'n>, holder: Holder) ->
     let what = table.what(key);
     let written = text(cx, node, &what)?;
     match key {
-        "body" => super::table::json_path(cx, node.span, written).map(Place::Body),
+        "body" => read_body(cx, node.span, written).map(Place::Body),
         "header" => {
-            check_header(cx, node.span, written)?;
-            Some(Place::Header(written.to_ascii_lowercase()))
+            let (name, pipeline) = read_named(cx, node.span, written)?;
+            check_header(cx, node.span, name)?;
+            Some(Place::Header(name.to_ascii_lowercase(), pipeline))
+        }
+        "attribute" => {
+            let (name, pipeline) = read_named(cx, node.span, written)?;
+            Some(Place::Attribute(name.to_owned(), pipeline))
         }
         _ => super::table::choice(cx, node.span, what, written, &["message", "job"])
             .map(|segment| Place::Path(segment.to_owned())),
     }
 }
 
-/// Reports a header's name that HTTP does not allow.
-pub(super) fn check_header(
+/// `$.id`, or with decoders `$.Message | json | $.id`.
+fn read_body(cx: &mut Context<'_>, span: Span, written: &str) -> Option<Pipeline> {
+    let parts = match split_pipeline(written) {
+        Ok(parts) => parts,
+        Err(fault) => return refuse_pipeline(cx, span, written, fault),
+    };
+    match (Pipeline::parse(&parts), parts.as_slice()) {
+        (Ok(pipeline), _) => Some(pipeline),
+        (Err(PipelineFault::JsonPath { fault, .. }), [_]) => {
+            let written = written.to_owned();
+            cx.report(span, Defect::JsonPath { written, fault });
+            None
+        }
+        (Err(fault), _) => refuse_pipeline(cx, span, written, fault),
+    }
+}
+
+/// A name, and perhaps decoders: `job | base64 | json | $.id`.
+fn read_named<'t>(
     cx: &mut Context<'_>,
-    span: super::source::Span,
-    name: &str,
-) -> Option<()> {
+    span: Span,
+    written: &'t str,
+) -> Option<(&'t str, Pipeline)> {
+    let read = split_pipeline(written)
+        .and_then(|parts| Ok((parts[0], Pipeline::parse_tail(&parts[1..])?)));
+    match read {
+        Ok(read) => Some(read),
+        Err(fault) => refuse_pipeline(cx, span, written, fault),
+    }
+}
+
+fn refuse_pipeline<T>(
+    cx: &mut Context<'_>,
+    span: Span,
+    written: &str,
+    fault: PipelineFault,
+) -> Option<T> {
+    let written = written.to_owned();
+    cx.report(span, Defect::Pipeline { written, fault });
+    None
+}
+
+/// Reports a header's name that HTTP does not allow.
+pub(super) fn check_header(cx: &mut Context<'_>, span: Span, name: &str) -> Option<()> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if !name.is_empty() && name.chars().all(token) {
         return Some(());
@@ -121,16 +220,13 @@ pub(super) fn read_capture<'n>(
 ) -> Option<CapturePlace> {
     let table = Table::read(cx, node, keys::CAPTURE, title)?;
     let binds = table.get("statement").or(table.get("bind"));
-    let places = table
-        .get("body")
-        .or(table.get("header"))
-        .or(table.get("path"));
+    let places = PLACES.iter().find_map(|place| table.get(place));
     match (binds, places, holder) {
         (Some(_), Some(_), _) => {
             table.refuse(
                 cx,
                 if holder.is_none() {
-                    &["body", "header", "path"]
+                    PLACES
                 } else {
                     &["statement", "bind"]
                 },
@@ -145,11 +241,7 @@ pub(super) fn read_capture<'n>(
         (_, Some(_), Some(holder)) => read_place_of(cx, &table, holder).map(CapturePlace::Place),
         (_, None, None) => read_bind_of(cx, &table).map(CapturePlace::Bind),
         (_, Some(_), None) => {
-            table.refuse(
-                cx,
-                &["body", "header", "path"],
-                "a call over HTTP or a queue",
-            );
+            table.refuse(cx, PLACES, "a call over HTTP or a queue");
             None
         }
         (Some(_), None, Some(_)) => {
@@ -157,7 +249,7 @@ pub(super) fn read_capture<'n>(
             None
         }
         (None, None, Some(_)) => {
-            let (keys, table_title) = (vec!["body", "header", "path"], table.title.clone());
+            let (keys, table_title) = (PLACES.to_vec(), table.title.clone());
             cx.report(
                 table.anchor,
                 Defect::MissingOneOf {

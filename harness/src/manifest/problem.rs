@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::command_line::CommandLineFault;
 use super::duration::DurationFault;
 use super::json_path::JsonPathFault;
+use super::pipeline::PipelineFault;
 use super::route::RouteFault;
 use super::source::Spot;
 use super::suggestion::any_of;
@@ -173,6 +174,22 @@ pub enum Defect {
         written: String,
         /// Why.
         fault: JsonPathFault,
+    },
+    /// Where an id stands, in a way that cannot be read.
+    #[error("`{written}` does not say where an id stands: it {fault}")]
+    Pipeline {
+        /// As written.
+        written: String,
+        /// Why.
+        fault: PipelineFault,
+    },
+    /// A place with several values where one is wanted.
+    #[error("{what} must be one value, and `{written}` finds several")]
+    SeveralValues {
+        /// The key's path.
+        what: String,
+        /// As written.
+        written: String,
     },
     /// A request that cannot be read.
     #[error("`{written}` is no request: it {fault}")]

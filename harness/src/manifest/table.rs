@@ -6,13 +6,13 @@ use indexmap::IndexMap;
 
 use super::context::Context;
 use super::duration::{DurationFault, parse_duration};
-use super::json_path::parse_json_path;
+use super::json_path::{JsonPathFault, PathStep, parse_json_path};
 use super::keys::Keys;
 use super::node::{Node, Value};
 use super::problem::{Defect, Noun};
 use super::source::Span;
 use super::suggestion::nearest;
-use super::{PathStep, Template, placeholders::Placeholders};
+use super::{Template, placeholders::Placeholders};
 
 /// A table whose keys are known beforehand.
 pub(super) struct Table<'n> {
@@ -412,9 +412,17 @@ pub(super) fn list<'n>(cx: &mut Context<'n>, node: &'n Node, what: &str) -> Opti
     }
 }
 
-/// A JSON path.
-pub(super) fn json_path(cx: &mut Context<'_>, span: Span, written: &str) -> Option<Vec<PathStep>> {
-    match parse_json_path(written) {
+/// A JSON path to one value.
+fn json_path(cx: &mut Context<'_>, span: Span, written: &str) -> Option<Vec<PathStep>> {
+    let single = |steps: Vec<PathStep>| {
+        let several = steps.contains(&PathStep::Each);
+        if several {
+            Err(JsonPathFault::Several)
+        } else {
+            Ok(steps)
+        }
+    };
+    match parse_json_path(written).and_then(single) {
         Ok(steps) => Some(steps),
         Err(fault) => {
             cx.report(

@@ -22,6 +22,11 @@ impl Aliases {
         true
     }
 
+    /// All ids and what they mean.
+    pub(super) fn known(&self) -> &BTreeMap<String, MessageName> {
+        &self.known
+    }
+
     pub(super) fn get(&self, id: &str) -> Option<&MessageName> {
         self.known.get(id)
     }

@@ -236,7 +236,7 @@ async fn understood(job: &Place, path: String, answer: reqwest::Response) -> Cli
     let job = status
         .is_success()
         .then(|| place::lookup(job, &as_request, std::iter::empty::<&str>()))
-        .flatten();
+        .and_then(|found| found.into_iter().next());
     let said = match &job {
         None if status.is_success() => {
             format!("{status} without a job id where `messages.submit.job` says: {said}")

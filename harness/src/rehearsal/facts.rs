@@ -13,13 +13,14 @@ pub(super) enum Fact {
         queue: String,
         message_id: String,
         ids: Vec<String>,
+        item: Value,
     },
     Delivered {
         queue: String,
         message_id: String,
         receipt: String,
         ids: Vec<String>,
-        body: String,
+        item: Value,
     },
     Deleted {
         receipt: String,
@@ -39,10 +40,7 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
         return Vec::new();
     }
     let queue = request.queue.clone().unwrap_or_default();
-    let ids = |body: Option<&str>| {
-        body.map(|body| stage::ids_in_message(manifest, &call.dependency, body))
-            .unwrap_or_default()
-    };
+    let ids = |message: &Value| stage::ids_in_message(manifest, &call.dependency, message);
     let text =
         |item: &Value, member: &str| item.get(member).and_then(Value::as_str).map(str::to_owned);
     match request.action.as_str() {
@@ -50,7 +48,8 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
             .map(|message_id| Fact::Sent {
                 queue,
                 message_id,
-                ids: ids(request.body.get("MessageBody").and_then(Value::as_str)),
+                ids: ids(&request.body),
+                item: request.body.clone(),
             })
             .into_iter()
             .collect(),
@@ -59,19 +58,19 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
                 Some(Fact::Sent {
                     queue: queue.clone(),
                     message_id: text(result, "MessageId")?,
-                    ids: ids(entry.get("MessageBody").and_then(Value::as_str)),
+                    ids: ids(entry),
+                    item: entry.clone(),
                 })
             })
             .collect(),
         "ReceiveMessage" => items(&answer.body, "Messages")
             .filter_map(|message| {
-                let body = text(message, "Body")?;
                 Some(Fact::Delivered {
                     queue: queue.clone(),
                     message_id: text(message, "MessageId")?,
                     receipt: text(message, "ReceiptHandle")?,
-                    ids: ids(Some(&body)),
-                    body,
+                    ids: ids(message),
+                    item: message.clone(),
                 })
             })
             .collect(),
@@ -106,8 +105,7 @@ pub(super) fn ids_sent(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
     };
     entries
         .into_iter()
-        .filter_map(|entry| entry.get("MessageBody")?.as_str())
-        .map(|body| stage::ids_in_message(manifest, &call.dependency, body))
+        .map(|entry| stage::ids_in_message(manifest, &call.dependency, entry))
         .collect()
 }
 

@@ -30,10 +30,12 @@ mod progress;
 mod provided;
 mod quiet;
 mod refusal;
+mod search;
 mod snapshot;
 mod summary;
 mod surroundings;
 mod told;
+mod unnamed;
 mod unrest;
 mod venue;
 
@@ -294,6 +296,7 @@ impl Rehearsal {
         self.board.outages().heal_all().await;
         self.injections.clear();
         self.processes.shut_down().await;
+        self.board.doubt_unnamed();
         self.note_bypasses().await;
         for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Subject, ids_in_message};
 use crate::ids::DependencyName;
-use crate::manifest::{CapturePlace, Manifest, Place, Stage};
+use crate::manifest::{CapturePlace, Manifest, Stage};
 use crate::place;
 use crate::tap::{Call, SqsRequest};
 
@@ -24,11 +24,7 @@ pub(super) fn ids(manifest: &Manifest, dependency: &DependencyName, item: &Value
         .iter()
         .filter_map(|member| Some(item.get(member)?.as_str()?.to_owned()))
         .collect();
-    for member in ["MessageBody", "Body"] {
-        if let Some(body) = item.get(member).and_then(Value::as_str) {
-            ids.extend(ids_in_message(manifest, dependency, body));
-        }
-    }
+    ids.extend(ids_in_message(manifest, dependency, item));
     ids
 }
 
@@ -54,15 +50,11 @@ pub(super) fn subjects(
             .capture
             .iter()
             .filter_map(|(name, place)| match place {
-                CapturePlace::Place(Place::Body(path)) => {
-                    let body = item
-                        .get("Body")
-                        .or_else(|| item.get("MessageBody"))?
-                        .as_str()?;
-                    let json: Value = serde_json::from_str(body).ok()?;
-                    Some((name.clone(), place::lookup_body(&json, path)?))
+                CapturePlace::Place(place) => {
+                    let found = place::lookup_message(place, item).into_iter().next()?;
+                    Some((name.clone(), found))
                 }
-                _ => None,
+                CapturePlace::Bind(_) => None,
             })
             .collect();
         let ids = ids(manifest, &call.dependency, item);

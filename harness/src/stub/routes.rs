@@ -129,7 +129,11 @@ impl Routes {
     fn take(&self, route: &Route, captures: &Captures, request: &HttpRequest) -> Outcome {
         let place = route.job.as_ref();
         let job = place
-            .and_then(|place| lookup(place, request, [route.path.as_str()]))
+            .and_then(|place| {
+                lookup(place, request, [route.path.as_str()])
+                    .into_iter()
+                    .next()
+            })
             .or_else(|| captures.get("job").map(str::to_owned));
         let message = captures.get("message").map(str::to_owned);
         let response = match &route.reply {

@@ -48,6 +48,7 @@ cases! {
     two_copies_in_one_bulk_insert "bulk-insert-forms"
     a_relay_keeps_each_message_somewhere "relay"
     a_publisher_that_is_woken_needs_no_timer "notify-publisher"
+    what_nobody_recognises_is_an_error "misspelt-recognise"
 }
 
 fn judged_as_expected(case: &str) {

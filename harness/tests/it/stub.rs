@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use rehearsal::manifest::{PathStep, Place, ReplyBody, Route, Template};
+use rehearsal::manifest::{PathStep, Pipeline, Place, Reading, ReplyBody, Route, Template};
 use rehearsal::stub::{Content, Contents, Performed, PlayedRoute, Stub};
 
 struct Library;
@@ -47,7 +47,8 @@ async fn stub() -> (Stub, Log) {
 
 /// One whose payments honour the keys in this header; an empty one is none.
 async fn stub_honouring(header: &str) -> (Stub, Log) {
-    let job = Place::Body(vec![PathStep::Member("job_id".to_owned())]);
+    let path = vec![PathStep::Member("job_id".to_owned())];
+    let job = Place::Body(Pipeline(vec![Reading::Select(path)]));
     let routes = vec![
         route("GET", "/files/{message}", 200, ReplyBody::Message),
         route("GET", "/by-job/{job}", 200, ReplyBody::Message),

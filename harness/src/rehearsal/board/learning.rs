@@ -2,21 +2,30 @@
 
 use super::super::deliveries::{Delivery, DeliveryState};
 use super::super::facts::Fact;
+use super::super::unnamed::Kind;
 use super::Board;
+use super::unnamed::name_or_note;
 use crate::history::Event;
+use crate::place;
 use crate::tap::Call;
 
 impl Board {
     /// Takes a fact in: history, deliveries, aliases. Gives back what nobody got.
     pub(super) fn learn(&self, call: &Call, fact: Fact, deliverable: bool) -> Option<Delivery> {
-        let mut state = self.state();
+        let state = &mut *self.state();
         let (event, orphan) = match fact {
             Fact::Sent {
                 queue,
                 message_id,
                 ids,
+                item,
             } => {
-                let message = state.aliases.messages(&ids).into_iter().next();
+                let kind = Kind::Sent {
+                    queue: queue.clone(),
+                };
+                let mut all = ids.clone();
+                all.push(message_id.clone());
+                let message = name_or_note(state, call, kind, &all, &item);
                 if let Some(message) = &message {
                     state.aliases.learn(&message_id, message);
                 }
@@ -36,12 +45,20 @@ impl Board {
                 message_id,
                 receipt,
                 ids,
-                body,
+                item,
             } => {
+                let body = place::message_body(&item).unwrap_or_default().to_owned();
                 let mut ids = ids;
                 ids.push(message_id.clone());
-                let message = state.aliases.messages(&ids).into_iter().next();
-                let message = message.or_else(|| state.take_foreign(&body));
+                if state.aliases.messages(&ids).is_empty()
+                    && let Some(message) = state.take_foreign(&body)
+                {
+                    state.aliases.learn(&message_id, &message);
+                }
+                let kind = Kind::Delivered {
+                    queue: queue.clone(),
+                };
+                let message = name_or_note(state, call, kind, &ids, &item);
                 if let Some(message) = &message {
                     state.aliases.learn(&message_id, message);
                     state.aliases.learn(&receipt, message);

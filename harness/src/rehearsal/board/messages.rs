@@ -107,6 +107,9 @@ impl Board {
                 "`{dependency}` was asked for `{request}`, which fits none of its routes in the manifest: add the route"
             ));
         }
+        if performed.write && message.is_none() {
+            self.note_strange_write(dependency, performed);
+        }
         let dependency = dependency.clone();
         self.0.history.append(Event::Performed {
             dependency,

@@ -22,6 +22,7 @@ mod quiet;
 mod record;
 mod state;
 mod strangers;
+mod unnamed;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

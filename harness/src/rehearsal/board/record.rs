@@ -20,7 +20,7 @@ impl Board {
         let summary = summary::request(call);
         let content = self.0.history.blob(&summary::request_content(call));
         let (messages, attribution) = {
-            let state = self.state();
+            let mut state = self.state();
             let messages = match &call.request {
                 Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
                     let announcement = Announcement::read(request);
@@ -30,6 +30,7 @@ impl Board {
                 }
                 _ => state.aliases.messages(&ids),
             };
+            self.note_recognition(&mut state, call, &ids, !messages.is_empty());
             if !messages.is_empty() {
                 (messages, Attribution::Id)
             } else if let Some(message) = state.sole_in_hand(&call.author) {

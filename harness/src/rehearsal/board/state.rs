@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::super::aliases::Aliases;
 use super::super::deliveries::Deliveries;
+use super::super::unnamed::Unnamed;
 use crate::fault::Fault;
 use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
@@ -30,6 +31,8 @@ pub(super) struct State {
     pub(super) connections: u64,
     pub(super) faults: Vec<Armed>,
     pub(super) aliases: Aliases,
+    /// What passed and could not be named so far.
+    pub(super) unnamed: Unnamed,
     pub(super) deliveries: Deliveries,
     pub(super) submitting: BTreeSet<MessageName>,
     pub(super) held: BTreeMap<CallId, String>,

@@ -8,6 +8,7 @@ mod effects;
 mod hands;
 mod interference;
 mod quiet;
+mod unnamed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
