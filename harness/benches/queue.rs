@@ -49,6 +49,79 @@ fn main() {
         }
         server_runtime.block_on(server.stop());
     }
+    let server = server_runtime.block_on(QueueServer::start(QueueOptions::default()));
+    let server = server.unwrap();
+    let address = server.address();
+    println!("with long polls");
+    let before = resident();
+    let crowded = std::thread::spawn(move || crowd(address)).join().unwrap();
+    for (label, micros) in crowded {
+        println!("{label:>40}  {micros:>8.1} us a send");
+    }
+    println!(
+        "{:>40}  {:>8} kB",
+        "memory that deleted queues kept",
+        resident().saturating_sub(before)
+    );
+    server_runtime.block_on(server.stop());
+}
+
+/// How many queues there were with a long poll each, and how many are open at once.
+const POLLED: usize = 10_000;
+const OPEN: usize = 500;
+const SENDS: u32 = 2_000;
+
+/// What a send costs: alone, while long polls are open on other queues, and after there
+/// were some on many that are deleted now.
+fn crowd(address: SocketAddr) -> Vec<(String, f64)> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut client = Client::connect(address).await;
+        client.call("CreateQueue", r#"{"QueueName":"own"}"#).await;
+        let url = |name: &str| format!("http://{address}/000000000000/{name}");
+        let send = format!(r#"{{"QueueUrl":"{}","MessageBody":"x"}}"#, url("own"));
+        let mut figures = vec![("alone".to_owned(), client.sends(&send).await)];
+        for round in 0..POLLED / OPEN {
+            let mut polls = Vec::new();
+            for number in 0..OPEN {
+                let name = format!("p{}", round * OPEN + number);
+                let create = format!(r#"{{"QueueName":"{name}"}}"#);
+                client.call("CreateQueue", &create).await;
+                let body = format!(r#"{{"QueueUrl":"{}","WaitTimeSeconds":20}}"#, url(&name));
+                let mut poll = Client::connect(address).await;
+                poll.ask("ReceiveMessage", &body).await;
+                polls.push(poll);
+            }
+            if round == 0 {
+                let label = format!("{OPEN} open");
+                figures.push((label, client.sends(&send).await));
+            }
+        }
+        figures.push((format!("after {POLLED}"), client.sends(&send).await));
+        for number in 0..POLLED {
+            let delete = format!(r#"{{"QueueUrl":"{}"}}"#, url(&format!("p{number}")));
+            client.call("DeleteQueue", &delete).await;
+        }
+        figures.push(("after their deletion".to_owned(), client.sends(&send).await));
+        client
+            .call("PurgeQueue", &format!(r#"{{"QueueUrl":"{}"}}"#, url("own")))
+            .await;
+        figures
+    })
+}
+
+/// Of this process, in kB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
 }
 
 fn load(address: SocketAddr, queue: &str, clients: usize, backlog: usize) -> f64 {
@@ -115,12 +188,29 @@ impl Client {
         true
     }
 
+    /// Microseconds that one send takes.
+    async fn sends(&mut self, send: &str) -> f64 {
+        let start = Instant::now();
+        for _ in 0..SENDS {
+            self.call("SendMessage", send).await;
+        }
+        start.elapsed().as_secs_f64() * 1e6 / f64::from(SENDS)
+    }
+
     async fn call(&mut self, action: &str, body: &str) -> String {
+        self.ask(action, body).await;
+        self.answer().await
+    }
+
+    async fn ask(&mut self, action: &str, body: &str) {
         let request = format!(
             "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS.{action}\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         self.stream.write_all(request.as_bytes()).await.unwrap();
+    }
+
+    async fn answer(&mut self) -> String {
         self.buffer.clear();
         loop {
             let read = self.stream.read_buf(&mut self.buffer).await.unwrap();

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use crate::embedded::queue::{QueueError, QueueOptions, QueueServer};
 use clap::Args;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Serve SQS standard queues on 127.0.0.1, for development and rehearsals.
+/// Serve SQS queues on 127.0.0.1, for development and rehearsals.
 #[derive(Clone, Debug, Args)]
 pub struct ServeQueue {
     /// The port; 0 takes a free one.
@@ -46,6 +47,7 @@ pub async fn run(
     announce: impl FnOnce(&str),
     stopped: impl Future<Output = ()>,
 ) -> Result<(), QueueError> {
+    raise_file_limit();
     let address = if args.in_container {
         Ipv4Addr::UNSPECIFIED
     } else {
@@ -67,4 +69,12 @@ pub async fn run(
     stopped.await;
     server.stop().await;
     Ok(())
+}
+
+/// Lets this process have as many open files as it may: every long poll needs two, and
+/// where none is left nobody is answered any more. Where that is refused it has what it had.
+fn raise_file_limit() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
 }

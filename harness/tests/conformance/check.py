@@ -14,6 +14,7 @@ import time
 import traceback
 
 import check_dead_letters  # noqa: F401
+import check_fifo  # noqa: F401
 import check_protocol  # noqa: F401
 import check_queues  # noqa: F401
 import check_receiving  # noqa: F401

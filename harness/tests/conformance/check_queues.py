@@ -306,16 +306,3 @@ def redrive_allow_policy(k):
     dead = k.queue(RedriveAllowPolicy=json.dumps({"redrivePermission": "denyAll"}))
     policy = json.dumps({"deadLetterTargetArn": k.arn(dead), "maxReceiveCount": 1})
     k.refused(lambda: k.queue(RedrivePolicy=policy))
-
-
-@check("queues")
-def fifo_is_served_or_refused_clearly(k):
-    """A FIFO queue is either one, or refused by a client error."""
-    try:
-        url = k.queue(k.name() + ".fifo", FifoQueue="true")
-    except k.sqs.exceptions.ClientError as error:
-        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        equal(status, 400, "status")
-        demand("fifo" in error.response["Error"]["Message"].lower(), "the error does not say why")
-    else:
-        equal(k.attributes(url, "FifoQueue"), {"FifoQueue": "true"}, "attributes")

@@ -8,6 +8,8 @@
 //! | `GET /_rehearsal/callers?queue=NAME` | the ports from which a queue was called, without the harness's own: [`Ports`] |
 //! | `POST /_rehearsal/expire` | [`Expire`]: ends the visibility of receipts at once, as their time-out would: [`Expired`] |
 //! | `POST /_rehearsal/duplicate` | [`Duplicate`]: arranges one more delivery of a message: [`Duplicated`] |
+//! | `POST /_rehearsal/due` | [`OneMessage`]: ends the delay of a message at once: [`Done`] |
+//! | `POST /_rehearsal/forget` | [`OneMessage`]: ends the deduplication of a message at once: [`Done`] |
 //!
 //! Errors have the status 400 or 404 and the body `{"error": "…"}`.
 
@@ -164,6 +166,23 @@ pub struct Duplicated {
     pub message_id: Uuid,
 }
 
+/// Names one message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OneMessage {
+    /// Its id.
+    pub message_id: Uuid,
+}
+
+/// What was asked for is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// As asked.
+    pub message_id: Uuid,
+    /// The queue that has it.
+    pub queue: String,
+}
+
 /// An admin request that cannot be answered.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -223,8 +242,10 @@ pub(crate) fn answer(
         ("GET", "callers") => render(&callers(shared, parameters)?),
         ("POST", "expire") => render(&expire(shared, &parse(body)?)?),
         ("POST", "duplicate") => render(&duplicate(shared, parse(body)?)?),
+        ("POST", "due") => render(&make_due(shared, &parse(body)?)?),
+        ("POST", "forget") => render(&forget(shared, &parse(body)?)?),
         _ => Err(Problem::missing(format!(
-            "{method} {PREFIX}{place} is nothing that this server answers; it has GET health, GET queues, GET log, GET callers, POST expire and POST duplicate"
+            "{method} {PREFIX}{place} is nothing that this server answers; it has GET health, GET queues, GET log, GET callers, POST expire, POST duplicate, POST due and POST forget"
         ))),
     }
 }
@@ -399,4 +420,30 @@ fn duplicate(shared: &Shared, request: Duplicate) -> Result<Duplicated, Problem>
             "the queue {name} holds no message {message_id} (any more)"
         )))
     }
+}
+
+fn make_due(shared: &Shared, request: &OneMessage) -> Result<Done, Problem> {
+    let message = request.message_id;
+    let queue = shared.broker.change(|state, now| {
+        let queue = state.make_due(message, now);
+        let record = queue.is_some().then_some(Record::MakeDue { message });
+        Ok((queue, record))
+    })?;
+    done(message, queue, "is delayed (any more)")
+}
+
+fn forget(shared: &Shared, request: &OneMessage) -> Result<Done, Problem> {
+    let message = request.message_id;
+    let queue = shared.broker.change(|state, _| {
+        let queue = state.forget_sent(message);
+        let record = queue.is_some().then_some(Record::ForgetSent { message });
+        Ok((queue, record))
+    })?;
+    done(message, queue, "has a deduplication id that is remembered")
+}
+
+fn done(message_id: Uuid, queue: Option<String>, what: &str) -> Result<Done, Problem> {
+    let queue = queue
+        .ok_or_else(|| Problem::missing(format!("no message {message_id} {what} in any queue")))?;
+    Ok(Done { message_id, queue })
 }

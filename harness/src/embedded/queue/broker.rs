@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use super::journal::{Journal, Record};
 use super::moment::{Clock, Moment};
 use super::refusal::{Code, Refusal};
-use super::state::{Delivery, State};
+use super::state::{Asked, Delivery, State};
 
 /// All queues, open for business.
 #[derive(Debug)]
@@ -34,17 +34,12 @@ struct Desk {
     next_look: Option<Moment>,
 }
 
-/// Wakes the receives that wait on one queue.
+/// Wakes the receives that wait on one queue. There as long as one of them is.
 #[derive(Debug)]
 struct Bell {
     queue: String,
     notify: Arc<Notify>,
-}
-
-impl Bell {
-    fn waiting(&self) -> usize {
-        Arc::strong_count(&self.notify) - 1
-    }
+    waiting: usize,
 }
 
 /// A receive as the broker sees it.
@@ -55,6 +50,26 @@ pub(crate) struct Want {
     pub(crate) visibility: Option<u32>,
     /// How long to wait; absent means as the queue says.
     pub(crate) wait: Option<u32>,
+    pub(crate) attempt: Option<String>,
+}
+
+/// The place of one long poll at the bell of its queue, given up however it ends.
+struct Place<'b> {
+    broker: &'b Broker,
+    number: u64,
+    notify: Arc<Notify>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut desk = self.broker.lock();
+        if let Some(bell) = desk.bells.get_mut(&self.number) {
+            bell.waiting -= 1;
+            if bell.waiting == 0 {
+                desk.bells.remove(&self.number);
+            }
+        }
+    }
 }
 
 impl Broker {
@@ -107,7 +122,7 @@ impl Broker {
         let mut desk = self.lock();
         let now = self.clock.now();
         let number = desk.state.delete_queue(name, now)?;
-        if let Some(bell) = desk.bells.remove(&number) {
+        if let Some(bell) = desk.bells.get(&number) {
             bell.notify.notify_waiters();
         }
         desk.write(
@@ -126,12 +141,12 @@ impl Broker {
         is_client_there: impl Fn() -> bool,
     ) -> Result<Vec<Delivery>, Refusal> {
         let mut deadline = None;
-        let mut woken_by: Option<Arc<Notify>> = None;
+        let mut place: Option<Place<'_>> = None;
         loop {
             if !is_client_there() {
                 // Somebody else may want what this one was woken for.
-                if let Some(bell) = woken_by {
-                    bell.notify_one();
+                if let Some(place) = place {
+                    place.notify.notify_one();
                 }
                 return Ok(Vec::new());
             }
@@ -140,31 +155,23 @@ impl Broker {
                 let now = self.clock.now();
                 let queue = desk.state.queue(&want.queue)?;
                 let number = queue.number;
+                if place.as_ref().is_some_and(|place| place.number != number) {
+                    // The queue it waited on is no more; another has its name.
+                    return Err(Refusal::no_queue());
+                }
                 let seconds = want.wait.unwrap_or(queue.settings.wait);
-                let patient = seconds > 0;
                 let until = *deadline
                     .get_or_insert_with(|| now.plus(Duration::from_secs(u64::from(seconds))));
-                let received =
-                    desk.state
-                        .receive(&want.queue, want.max, want.visibility, patient, now)?;
-                let deliveries = received.deliveries;
-                if !deliveries.is_empty() || received.dead_lettered {
-                    let record = Record::Receive {
-                        queue: want.queue.clone(),
-                        max: want.max,
-                        visibility: want.visibility,
-                    };
-                    desk.write(&record, now)?;
-                }
+                let deliveries = desk.take(&want, seconds > 0, now)?;
                 self.settle(&mut desk);
                 if !deliveries.is_empty() || now >= until {
                     return Ok(deliveries);
                 }
-                let notify = desk.bell(number, &want.queue);
-                woken_by = Some(Arc::clone(&notify));
+                let notify = desk.take_place(self, number, &want.queue, &mut place);
                 let mut rung = Box::pin(notify.notified_owned());
                 rung.as_mut().enable();
-                self.watch(&mut desk, number);
+                let due = desk.state.next_due(&want.queue);
+                self.look_by(&mut desk, due);
                 (rung, until)
             };
             tokio::select! {
@@ -182,11 +189,13 @@ impl Broker {
                 let mut desk = self.lock();
                 let now = self.clock.now();
                 let Desk { state, bells, .. } = &mut *desk;
-                bells.retain(|_, bell| bell.waiting() > 0);
                 for bell in bells.values() {
                     state.advance(&bell.queue, now);
                 }
-                desk.next_look = desk.next_due();
+                let due = bells
+                    .values()
+                    .filter_map(|bell| state.next_due(&bell.queue));
+                desk.next_look = due.min();
                 self.settle(&mut desk);
                 desk.next_look
             };
@@ -204,27 +213,22 @@ impl Broker {
     }
 
     /// After every operation: wakes as many waiting receives as messages came on
-    /// show, and the timekeeper if something is due earlier than it thinks.
+    /// show, and the timekeeper if something is due earlier than it thinks. Looks at
+    /// nothing but what the operation had to do with.
     fn settle(&self, desk: &mut Desk) {
+        let touched = desk.state.take_touched();
         if desk.bells.is_empty() {
             return;
         }
-        for (number, count) in desk.state.take_fresh() {
-            if let Some(bell) = desk.bells.get(&number) {
-                for _ in 0..count.min(bell.waiting()) {
+        let mut due = desk.state.transfer_due();
+        for queue in touched {
+            if let Some(bell) = desk.bells.get(&queue.number) {
+                for _ in 0..queue.fresh.min(bell.waiting) {
                     bell.notify.notify_one();
                 }
+                due = due.into_iter().chain(queue.due).min();
             }
         }
-        let due = desk.next_due();
-        self.look_by(desk, due);
-    }
-
-    fn watch(&self, desk: &mut Desk, number: u64) {
-        let due = desk
-            .bells
-            .get(&number)
-            .and_then(|bell| desk.state.next_due(&bell.queue));
         self.look_by(desk, due);
     }
 
@@ -239,21 +243,49 @@ impl Broker {
 }
 
 impl Desk {
-    fn bell(&mut self, number: u64, queue: &str) -> Arc<Notify> {
+    /// Takes what can be had at once.
+    fn take(&mut self, want: &Want, patient: bool, now: Moment) -> Result<Vec<Delivery>, Refusal> {
+        let asked = Asked {
+            max: want.max,
+            visibility: want.visibility,
+            patient,
+            attempt: want.attempt.as_deref(),
+        };
+        let received = self.state.receive(&want.queue, asked, now)?;
+        if !received.deliveries.is_empty() || received.dead_lettered {
+            let record = Record::Receive {
+                queue: want.queue.clone(),
+                max: want.max,
+                visibility: want.visibility,
+                attempt: want.attempt.clone(),
+            };
+            self.write(&record, now)?;
+        }
+        Ok(received.deliveries)
+    }
+
+    /// The bell of a queue, at which `place` is taken unless it is already.
+    fn take_place<'b>(
+        &mut self,
+        broker: &'b Broker,
+        number: u64,
+        queue: &str,
+        place: &mut Option<Place<'b>>,
+    ) -> Arc<Notify> {
         let bell = self.bells.entry(number).or_insert_with(|| Bell {
             queue: queue.to_owned(),
             notify: Arc::default(),
+            waiting: 0,
         });
+        if place.is_none() {
+            bell.waiting += 1;
+            *place = Some(Place {
+                broker,
+                number,
+                notify: Arc::clone(&bell.notify),
+            });
+        }
         Arc::clone(&bell.notify)
-    }
-
-    /// When something comes on show for which somebody waits.
-    fn next_due(&self) -> Option<Moment> {
-        self.bells
-            .values()
-            .filter(|bell| bell.waiting() > 0)
-            .filter_map(|bell| self.state.next_due(&bell.queue))
-            .min()
     }
 
     fn write(&mut self, record: &Record, now: Moment) -> Result<(), Refusal> {

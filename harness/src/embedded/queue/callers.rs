@@ -88,6 +88,14 @@ impl Callers {
         }
     }
 
+    /// Forgets a queue, if it is the harness itself that has just deleted it: nobody will
+    /// ask any more.
+    pub(crate) fn forget(&self, queue: &str) {
+        if matches!(CALLER.try_with(|caller| *caller), Ok(None)) {
+            self.known().ports.remove(queue);
+        }
+    }
+
     /// Who called a queue.
     ///
     /// # Errors

@@ -15,6 +15,11 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
+/// The deduplication id that a body makes.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&sha2::Sha256::digest(bytes))
+}
+
 /// The sum of a body.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
     hex(&Md5::digest(bytes))

@@ -143,7 +143,7 @@ fn admin_response(result: Result<Vec<u8>, admin::Problem>) -> Response<Full<Byte
 
 fn about() -> Response<Full<Bytes>> {
     let text = format!(
-        "rehearsal queue server {}\nSQS standard queues for rehearsals; not a production queue.\nEndpoint for any AWS SDK: this address, any region, any credentials.\nWhat no SQS offers: {}\n",
+        "rehearsal queue server {}\nSQS queues for rehearsals; not a production queue.\nEndpoint for any AWS SDK: this address, any region, any credentials.\nWhat no SQS offers: {}\n",
         env!("CARGO_PKG_VERSION"),
         admin::PREFIX
     );

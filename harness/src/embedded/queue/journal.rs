@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::moment::Moment;
 use super::receipt::Receipt;
-use super::state::{Outgoing, State, Terms};
+use super::state::{Asked, Outgoing, State, Terms};
 
 const FILE: &str = "queue-journal.jsonl";
 const LOCK: &str = "queue-journal.lock";
@@ -58,6 +58,8 @@ pub(crate) enum Record {
         queue: String,
         max: usize,
         visibility: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<String>,
     },
     Delete {
         queue: String,
@@ -74,6 +76,12 @@ pub(crate) enum Record {
         queue: String,
         message: Uuid,
         after_delete: bool,
+    },
+    MakeDue {
+        message: Uuid,
+    },
+    ForgetSent {
+        message: Uuid,
     },
     StartTransfer {
         id: Uuid,
@@ -119,8 +127,15 @@ impl Record {
                 queue,
                 max,
                 visibility,
+                attempt,
             } => {
-                let _ = state.receive(&queue, max, visibility, true, now);
+                let asked = Asked {
+                    max,
+                    visibility,
+                    patient: true,
+                    attempt: attempt.as_deref(),
+                };
+                let _ = state.receive(&queue, asked, now);
             }
             Self::Delete { queue, receipts } => {
                 for receipt in receipts {
@@ -143,6 +158,12 @@ impl Record {
                 after_delete,
             } => {
                 let _ = state.duplicate(&queue, message, after_delete, now);
+            }
+            Self::MakeDue { message } => {
+                state.make_due(message, now);
+            }
+            Self::ForgetSent { message } => {
+                state.forget_sent(message);
             }
             Self::StartTransfer {
                 id,

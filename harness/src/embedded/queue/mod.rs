@@ -1,4 +1,4 @@
-//! The embedded queue: a server of SQS standard queues for rehearsals.
+//! The embedded queue: a server of SQS queues, standard and FIFO, for rehearsals.
 //!
 //! ```text
 //!  SDK ── HTTP ──▶ http ──▶ protocol (JSON 1.0, or form and XML) ──▶ action
@@ -8,13 +8,13 @@
 //!                                                                  state (pure)
 //! ```
 //!
-//! It follows what AWS states of standard queues and refuses what it does
+//! It follows what AWS states and refuses what it does
 //! not do. It checks no credentials and serves loopback only. It is no production
 //! queue.
 //!
 //! Choices where AWS leaves one:
 //! - A message that comes back on show goes to the end, so that one that nobody can
-//!   handle does not block the others.
+//!   handle does not block the others; in a FIFO queue it keeps its place.
 //! - An old handle deletes nothing once its message was delivered again; see
 //!   [`QueueOptions::stale_handle_deletes`].
 //! - The approximate counts are exact, and changes take effect at once.

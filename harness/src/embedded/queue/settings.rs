@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) policy: Option<String>,
     pub(crate) redrive: Option<Redrive>,
     pub(crate) redrive_allow: Option<RedriveAllow>,
+    #[serde(default)]
+    pub(crate) fifo: Option<FifoSettings>,
     kms_key: Option<String>,
     kms_reuse: u32,
     managed_encryption: bool,
@@ -36,11 +38,23 @@ impl Default for Settings {
             policy: None,
             redrive: None,
             redrive_allow: None,
+            fifo: None,
             kms_key: None,
             kms_reuse: 300,
             managed_encryption: true,
         }
     }
+}
+
+/// What only FIFO queues have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FifoSettings {
+    /// `ContentBasedDeduplication`: the body stands in for a missing deduplication id.
+    pub(crate) content_based: bool,
+    /// `DeduplicationScope`: ids count within a group only.
+    pub(crate) scope_is_group: bool,
+    /// `FifoThroughputLimit`: it limits nothing here, but must fit the scope.
+    limit_is_per_group: bool,
 }
 
 /// `RedrivePolicy`: where a message goes that was received too often.
@@ -68,7 +82,7 @@ pub(crate) enum Permission {
     ByQueue,
 }
 
-/// Every name that `GetQueueAttributes` knows of a standard queue.
+/// Every name that `GetQueueAttributes` knows of any queue.
 pub(crate) const NAMES: [&str; 17] = [
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesDelayed",
@@ -98,6 +112,14 @@ pub(crate) const FIFO_NAMES: [&str; 4] = [
 ];
 
 impl Settings {
+    /// Those of a new queue of this type.
+    pub(crate) fn of_type(fifo: bool) -> Self {
+        Self {
+            fifo: fifo.then(FifoSettings::default),
+            ..Self::default()
+        }
+    }
+
     /// How long a message is kept after it was sent.
     pub(crate) fn retention(&self) -> Duration {
         Duration::from_secs(u64::from(self.retention))
@@ -110,10 +132,22 @@ impl Settings {
         for (name, value) in attributes {
             settings.set(name, value)?;
         }
+        if settings
+            .fifo
+            .is_some_and(|fifo| fifo.limit_is_per_group && !fifo.scope_is_group)
+        {
+            return Err(Refusal::new(
+                Code::InvalidAttributeValue,
+                "The FifoThroughputLimit attribute can be set to perMessageGroupId only when the DeduplicationScope attribute is set to messageGroup.",
+            ));
+        }
         Ok(settings)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
+        if let (Some(fifo), true) = (&mut self.fifo, FIFO_NAMES.contains(&name)) {
+            return fifo.set(name, value);
+        }
         match name {
             "DelaySeconds" => self.delay = number(name, value, 0..=900)?,
             "MaximumMessageSize" => self.max_size = number(name, value, 1_024..=1_048_576)?,
@@ -122,13 +156,7 @@ impl Settings {
             "VisibilityTimeout" => self.visibility = number(name, value, 0..=43_200)?,
             "KmsDataKeyReusePeriodSeconds" => self.kms_reuse = number(name, value, 60..=86_400)?,
             "KmsMasterKeyId" => self.kms_key = non_empty(value),
-            "SqsManagedSseEnabled" => {
-                self.managed_encryption = match value.to_ascii_lowercase().as_str() {
-                    "true" => true,
-                    "false" => false,
-                    _ => return Err(invalid(name, "it must be true or false")),
-                }
-            }
+            "SqsManagedSseEnabled" => self.managed_encryption = flag(name, value)?,
             "Policy" => {
                 self.policy = non_empty(value);
                 let object = serde_json::from_str::<serde_json::Map<_, _>>(value);
@@ -138,7 +166,6 @@ impl Settings {
             }
             "RedrivePolicy" => self.redrive = redrive(value)?,
             "RedriveAllowPolicy" => self.redrive_allow = redrive_allow(value)?,
-            "FifoQueue" if value.eq_ignore_ascii_case("true") => return Err(no_fifo()),
             _ => {
                 return Err(Refusal::new(
                     Code::InvalidAttributeName,
@@ -152,6 +179,9 @@ impl Settings {
     /// The value of one attribute, if it has one.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let json = |value: Result<String, _>| value.ok();
+        if FIFO_NAMES.contains(&name) {
+            return self.fifo.map(|fifo| fifo.get(name));
+        }
         match name {
             "DelaySeconds" => Some(self.delay.to_string()),
             "MaximumMessageSize" => Some(self.max_size.to_string()),
@@ -207,12 +237,46 @@ fn invalid(name: &str, reason: &str) -> Refusal {
     )
 }
 
-/// FIFO queues come later; half of one would prove nothing.
-pub(crate) fn no_fifo() -> Refusal {
-    Refusal::new(
-        Code::UnsupportedOperation,
-        "This rehearsal queue serves standard queues only; FIFO queues (names in .fifo, FifoQueue=true) are not built yet. Name ElasticMQ, LocalStack or AWS as the endpoint for those.",
-    )
+fn flag(name: &str, value: &str) -> Result<bool, Refusal> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(invalid(name, "it must be true or false")),
+    }
+}
+
+impl FifoSettings {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
+        match (name, value) {
+            ("ContentBasedDeduplication", _) => self.content_based = flag(name, value)?,
+            ("DeduplicationScope", "queue") => self.scope_is_group = false,
+            ("DeduplicationScope", "messageGroup") => self.scope_is_group = true,
+            ("FifoThroughputLimit", "perQueue") => self.limit_is_per_group = false,
+            ("FifoThroughputLimit", "perMessageGroupId") => self.limit_is_per_group = true,
+            ("DeduplicationScope", _) => {
+                return Err(invalid(name, "it must be queue or messageGroup"));
+            }
+            ("FifoThroughputLimit", _) => {
+                return Err(invalid(name, "it must be perQueue or perMessageGroupId"));
+            }
+            // What a queue is, it stays.
+            _ if flag(name, value)? => {}
+            _ => return Err(invalid(name, "the type of a queue cannot be changed")),
+        }
+        Ok(())
+    }
+
+    fn get(self, name: &str) -> String {
+        let word = match name {
+            "ContentBasedDeduplication" if !self.content_based => "false",
+            "DeduplicationScope" if self.scope_is_group => "messageGroup",
+            "DeduplicationScope" => "queue",
+            "FifoThroughputLimit" if self.limit_is_per_group => "perMessageGroupId",
+            "FifoThroughputLimit" => "perQueue",
+            _ => "true",
+        };
+        word.to_owned()
+    }
 }
 
 fn redrive(value: &str) -> Result<Option<Redrive>, Refusal> {
@@ -329,16 +393,44 @@ mod tests {
     }
 
     #[test]
-    fn fifo_and_read_only_attributes_are_refused_by_name() {
-        assert_eq!(
-            set("FifoQueue", "true").unwrap_err().code,
-            Code::UnsupportedOperation
-        );
-        for name in ["FifoQueue", "QueueArn", "Nonsense"] {
-            assert_eq!(
-                set(name, "false").unwrap_err().code,
-                Code::InvalidAttributeName
-            );
+    fn what_a_standard_queue_does_not_have_is_refused_by_name() {
+        for name in FIFO_NAMES.into_iter().chain(["QueueArn", "Nonsense"]) {
+            for value in ["true", "false"] {
+                let refusal = set(name, value).unwrap_err();
+                assert_eq!(refusal.code, Code::InvalidAttributeName, "{name}");
+            }
         }
+    }
+
+    #[test]
+    fn the_limit_of_a_fifo_queue_is_per_group_only_where_deduplication_is() {
+        let fifo = Settings {
+            fifo: Some(FifoSettings::default()),
+            ..Settings::default()
+        };
+        let with = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            fifo.with(&pairs.collect())
+        };
+        let per_group = ("FifoThroughputLimit", "perMessageGroupId");
+        let refusal = with(&[per_group]).unwrap_err();
+        assert_eq!(refusal.code, Code::InvalidAttributeValue);
+        let high = with(&[("DeduplicationScope", "messageGroup"), per_group]).unwrap();
+        assert_eq!(
+            high.get("FifoThroughputLimit").unwrap(),
+            "perMessageGroupId"
+        );
+        for (name, value) in [
+            ("FifoQueue", "false"),
+            ("DeduplicationScope", "all"),
+            ("FifoThroughputLimit", "none"),
+            ("ContentBasedDeduplication", "yes"),
+        ] {
+            let refusal = with(&[(name, value)]).unwrap_err();
+            assert_eq!(refusal.code, Code::InvalidAttributeValue, "{name}");
+        }
+        assert!(with(&[("FifoQueue", "true")]).is_ok());
     }
 }

@@ -43,6 +43,7 @@ pub(super) fn get(shared: &Shared, request: &Get) -> Result<Got, Refusal> {
         let queue = state.queue(name)?;
         let attributes = NAMES
             .iter()
+            .chain(&FIFO_NAMES)
             .filter(|known| all || asked.iter().any(|asked| asked == *known))
             .filter_map(|name| Some(((*name).to_owned(), value(queue, &state.terms, name)?)))
             .collect();

@@ -9,7 +9,7 @@ use super::super::journal::Record;
 use super::super::receipt::Receipt;
 use super::super::refusal::{Code, Refusal};
 use super::super::server::Shared;
-use super::outgoing::{Accepted, Given, check_size};
+use super::outgoing::{Accepted, Given, fit};
 use super::{queue_in, require, within};
 
 #[derive(Debug, Deserialize)]
@@ -136,26 +136,32 @@ pub(super) fn send(shared: &Shared, request: Batch<SendEntry>) -> Result<Outcome
         .map(|entry| (entry.id.unwrap_or_default(), entry.message.check()))
         .collect();
     shared.broker.change(|state, now| {
-        let limit = state.queue(&queue)?.settings.max_size;
+        let settings = &state.queue(&queue)?.settings;
         let mut outcome = Outcome::new();
         let mut messages = Vec::new();
+        let mut accepted = Vec::new();
         for (id, checked) in checked {
-            let fits = checked.and_then(|checked| {
-                check_size(&checked.outgoing, limit)?;
+            let fits = checked.and_then(|mut checked| {
+                fit(&mut checked.outgoing, settings)?;
                 Ok(checked)
             });
             match fits {
                 Ok(checked) => {
                     messages.push(checked.outgoing);
-                    outcome.successful.push(Sent {
-                        id,
-                        receipt: checked.receipt,
-                    });
+                    accepted.push((id, checked.receipt));
                 }
                 Err(refusal) => outcome.failed.push(Failed::new(id, refusal)),
             }
         }
-        state.send(&queue, &messages, now)?;
+        let sent = state.send(&queue, &messages, now)?;
+        let named = accepted
+            .into_iter()
+            .zip(sent)
+            .map(|((id, receipt), sent)| Sent {
+                id,
+                receipt: receipt.named(sent),
+            });
+        outcome.successful.extend(named);
         let record = (!messages.is_empty()).then_some(Record::Send { queue, messages });
         Ok((outcome, record))
     })

@@ -6,7 +6,7 @@ use super::super::journal::Record;
 use super::super::receipt::Receipt;
 use super::super::refusal::Refusal;
 use super::super::server::Shared;
-use super::outgoing::{Accepted, Given, check_size};
+use super::outgoing::{Accepted, Given, fit};
 use super::{Empty, queue_in, require, within};
 
 #[derive(Debug, Deserialize)]
@@ -20,13 +20,17 @@ pub(super) struct Send {
 pub(super) fn send(shared: &Shared, request: Send) -> Result<Accepted, Refusal> {
     let queue = queue_in(shared, request.queue_url.as_ref())?.to_owned();
     let checked = request.message.check()?;
-    let messages = vec![checked.outgoing];
-    shared.broker.change(|state, now| {
-        check_size(&messages[0], state.queue(&queue)?.settings.max_size)?;
-        state.send(&queue, &messages, now)?;
-        Ok(((), Some(Record::Send { queue, messages })))
+    let (mut message, receipt) = (checked.outgoing, checked.receipt);
+    let mut sent = shared.broker.change(|state, now| {
+        fit(&mut message, &state.queue(&queue)?.settings)?;
+        let messages = vec![message];
+        let sent = state.send(&queue, &messages, now)?;
+        Ok((sent, Some(Record::Send { queue, messages })))
     })?;
-    Ok(checked.receipt)
+    Ok(match sent.pop() {
+        Some(sent) => receipt.named(sent),
+        None => receipt,
+    })
 }
 
 #[derive(Debug, Deserialize)]

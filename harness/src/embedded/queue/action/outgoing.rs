@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::super::content::{Attribute, Content, MAX_SIZE, Payload};
 use super::super::digest;
 use super::super::refusal::{Code, Refusal};
-use super::super::state::Outgoing;
+use super::super::settings::Settings;
+use super::super::state::{Outgoing, Sent};
 use super::within;
 
 /// The members that `SendMessage` and an entry of its batch share.
@@ -115,6 +116,19 @@ pub(super) struct Accepted {
         skip_serializing_if = "Option::is_none"
     )]
     system: Option<String>,
+    #[serde(rename = "SequenceNumber", skip_serializing_if = "Option::is_none")]
+    sequence: Option<String>,
+}
+
+impl Accepted {
+    /// With the names that the queue gave the message.
+    pub(super) fn named(self, sent: Sent) -> Self {
+        Self {
+            id: sent.id,
+            sequence: sent.sequence,
+            ..self
+        }
+    }
 }
 
 impl Given {
@@ -137,23 +151,11 @@ impl Given {
 
     pub(super) fn check(self) -> Result<Checked, Refusal> {
         let delay = within("DelaySeconds", self.delay_seconds, 0..=900)?;
-        if self.message_deduplication_id.is_some() {
-            return Err(Refusal::value(
-                "MessageDeduplicationId",
-                "MessageDeduplicationId",
-                "The request includes a parameter that is not valid for this queue type.",
-            ));
-        }
-        if let Some(group) = &self.message_group_id
-            && !((1..=128).contains(&group.len())
-                && group.bytes().all(|byte| byte.is_ascii_graphic()))
-        {
-            return Err(Refusal::value(
-                group,
-                "MessageGroupId",
-                "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.",
-            ));
-        }
+        check_identifier(
+            "MessageDeduplicationId",
+            self.message_deduplication_id.as_ref(),
+        )?;
+        check_identifier("MessageGroupId", self.message_group_id.as_ref())?;
         let body = self
             .message_body
             .ok_or_else(|| Refusal::missing("MessageBody"))?;
@@ -179,12 +181,14 @@ impl Given {
                     .map(|(name, attribute)| (name.as_str(), attribute)),
             ),
             system,
+            sequence: None,
         };
         Ok(Checked {
             outgoing: Outgoing {
                 id,
                 content: Arc::new(content),
                 delay,
+                deduplication: self.message_deduplication_id,
             },
             receipt,
         })
@@ -225,16 +229,56 @@ fn not_a_system_attribute(name: &str) -> Refusal {
     )
 }
 
-/// Refuses what is larger than the queue takes.
-pub(super) fn check_size(outgoing: &Outgoing, queue_limit: u32) -> Result<(), Refusal> {
-    let limit = MAX_SIZE.min(queue_limit as usize);
-    if outgoing.content.size() <= limit {
-        return Ok(());
+fn check_identifier(parameter: &str, value: Option<&String>) -> Result<(), Refusal> {
+    match value {
+        Some(value)
+            if !((1..=128).contains(&value.len())
+                && value.bytes().all(|byte| byte.is_ascii_graphic())) =>
+        {
+            let reason = format!(
+                "{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
+            );
+            Err(Refusal::value(value, parameter, &reason))
+        }
+        _ => Ok(()),
     }
-    Err(Refusal::new(
-        Code::InvalidParameterValue,
-        format!(
-            "One or more parameters are invalid. Reason: Message must be shorter than {limit} bytes."
-        ),
-    ))
+}
+
+/// Makes a message one for this queue, or refuses it.
+pub(super) fn fit(outgoing: &mut Outgoing, settings: &Settings) -> Result<(), Refusal> {
+    let limit = MAX_SIZE.min(settings.max_size as usize);
+    if outgoing.content.size() > limit {
+        return Err(Refusal::new(
+            Code::InvalidParameterValue,
+            format!(
+                "One or more parameters are invalid. Reason: Message must be shorter than {limit} bytes."
+            ),
+        ));
+    }
+    let other_type = "The request include parameter that is not valid for this queue type.";
+    let Some(fifo) = settings.fifo else {
+        return match &outgoing.deduplication {
+            Some(id) => Err(Refusal::value(id, "MessageDeduplicationId", other_type)),
+            None => Ok(()),
+        };
+    };
+    if let Some(delay) = outgoing.delay.take_if(|delay| *delay > 0) {
+        return Err(Refusal::value(delay, "DelaySeconds", other_type));
+    }
+    // A delay of nothing is none of its own.
+    outgoing.delay = None;
+    if outgoing.content.group.is_none() {
+        return Err(Refusal::missing("MessageGroupId"));
+    }
+    if outgoing.deduplication.is_none() && !fifo.content_based {
+        return Err(Refusal::new(
+            Code::InvalidParameterValue,
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly",
+        ));
+    }
+    let body = outgoing.content.body.as_bytes();
+    outgoing
+        .deduplication
+        .get_or_insert_with(|| digest::sha256(body));
+    Ok(())
 }

@@ -148,6 +148,7 @@ pub(super) struct OneQueue {
 pub(super) fn delete(shared: &Shared, request: &OneQueue) -> Result<Empty, Refusal> {
     let name = queue_in(shared, request.queue_url.as_ref())?;
     shared.broker.delete_queue(name)?;
+    shared.callers.forget(name);
     Ok(Empty {})
 }
 

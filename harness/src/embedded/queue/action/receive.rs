@@ -27,7 +27,7 @@ pub(super) struct Receive {
     message_attribute_names: Option<Vec<String>>,
     /// For FIFO queues; standard queues ignore it.
     #[serde(rename = "ReceiveRequestAttemptId")]
-    _attempt: Option<String>,
+    attempt: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -87,6 +87,7 @@ pub(super) async fn receive(
         max: max as usize,
         visibility: within("VisibilityTimeout", request.visibility_timeout, 0..=43_200)?,
         wait: within("WaitTimeSeconds", request.wait_time_seconds, 0..=20)?,
+        attempt: request.attempt,
     };
     // The older name of the parameter is still served; both may be given.
     let system: Vec<String> = [
@@ -173,6 +174,8 @@ fn system_value(message: &Message, shared: &Shared, name: &str) -> Option<String
         "SenderId" => Some(shared.terms.account.clone()),
         "SentTimestamp" => Some(message.sent.millis().to_string()),
         "MessageGroupId" => message.content.group.clone(),
+        "MessageDeduplicationId" => message.deduplication.clone(),
+        "SequenceNumber" => message.sequence.clone(),
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::super::content::{self, Content};
 use super::super::moment::Moment;
+use super::fifo::Sent;
 
 /// A message and how it stands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,6 +34,12 @@ pub(crate) struct Message {
     pub(super) doubled: bool,
     /// Its first deletion is lost, as by a replica that was away.
     pub(super) revives: bool,
+    /// `MessageDeduplicationId`, given or made of the body. FIFO queues only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deduplication: Option<String>,
+    /// `SequenceNumber`. FIFO queues only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sequence: Option<String>,
 }
 
 /// Where a message stands; each standing has one index in its queue.
@@ -62,7 +69,22 @@ impl Message {
             twice: false,
             doubled: false,
             revives: false,
+            deduplication: None,
+            sequence: None,
         }
+    }
+
+    /// As its sender learns of it.
+    pub(super) fn as_sent(&self) -> Sent {
+        Sent {
+            id: self.id,
+            sequence: self.sequence.clone(),
+        }
+    }
+
+    /// Its message group. Every message of a FIFO queue has one.
+    pub(super) fn group(&self) -> &str {
+        self.content.group.as_deref().unwrap_or_default()
     }
 
     pub(super) fn receives_here(&self) -> u32 {

@@ -7,7 +7,12 @@
 //! its own moments, whenever somebody looks. That makes a replay exact.
 
 mod delivery_log;
+mod fifo;
+#[cfg(test)]
+mod fifo_rules;
+mod in_order;
 mod message;
+mod outcome;
 mod queue;
 mod redrive;
 mod tally;
@@ -19,7 +24,7 @@ mod properties;
 #[cfg(test)]
 mod rules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,8 +38,10 @@ use super::refusal::{Code, Refusal};
 use super::settings::Settings;
 
 pub(crate) use delivery_log::{DeliveryLog, Entry, Event};
+pub(crate) use fifo::Sent;
 pub(crate) use message::Message;
-pub(crate) use queue::{Deletion, Delivery, Expiry, NotChanged, Queue};
+pub(crate) use outcome::{Deletion, Delivery, Expiry, NotChanged};
+pub(crate) use queue::Queue;
 pub use tally::{Counts, Tally};
 pub(crate) use terms::Terms;
 pub(crate) use transfer::{Status, Transfer};
@@ -53,6 +60,9 @@ pub(crate) struct State {
     next_queue: u64,
     #[serde(skip)]
     pub(crate) log: DeliveryLog,
+    /// The queues that an operation had to do with since the last look at them.
+    #[serde(skip)]
+    touched: BTreeSet<String>,
 }
 
 /// A message about to be sent.
@@ -62,6 +72,19 @@ pub(crate) struct Outgoing {
     #[serde(with = "super::content::shared")]
     pub(crate) content: Arc<Content>,
     pub(crate) delay: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deduplication: Option<String>,
+}
+
+/// What a receive asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    pub(crate) max: usize,
+    pub(crate) visibility: Option<u32>,
+    /// Long polls get nothing at the in-flight limit, where others get an error.
+    pub(crate) patient: bool,
+    /// `ReceiveRequestAttemptId`. Standard queues ignore it.
+    pub(crate) attempt: Option<&'a str>,
 }
 
 /// What one receive yields.
@@ -82,6 +105,7 @@ impl State {
             deleted: BTreeMap::new(),
             transfers: Vec::new(),
             next_queue: 1,
+            touched: BTreeSet::new(),
         }
     }
 
@@ -136,34 +160,44 @@ impl State {
         self.advance_transfers(now);
         if let Some(queue) = self.queues.get_mut(name) {
             queue.advance(now, &mut self.log);
+            touch(&mut self.touched, name);
         }
     }
 
     /// Lets time pass everywhere.
     pub(crate) fn advance_all(&mut self, now: Moment) {
         self.advance_transfers(now);
-        for queue in self.queues.values_mut() {
+        for (name, queue) in &mut self.queues {
             queue.advance(now, &mut self.log);
+            if queue.fresh > 0 {
+                touch(&mut self.touched, name);
+            }
         }
     }
 
     /// When the next message comes on show in this queue without a call.
     pub(crate) fn next_due(&self, name: &str) -> Option<Moment> {
         let queue = self.queues.get(name).and_then(Queue::next_due);
-        let transfer = self.transfers.iter().filter_map(Transfer::next_due).min();
-        queue.into_iter().chain(transfer).min()
+        queue.into_iter().chain(self.transfer_due()).min()
     }
 
-    /// The numbers of queues where messages came on show since the last call,
-    /// with how many.
-    pub(crate) fn take_fresh(&mut self) -> Vec<(u64, usize)> {
-        let mut fresh = Vec::new();
-        for queue in self.queues.values_mut() {
-            if queue.fresh > 0 {
-                fresh.push((queue.number, std::mem::take(&mut queue.fresh)));
-            }
-        }
-        fresh
+    /// When a move task may move its next message.
+    pub(crate) fn transfer_due(&self) -> Option<Moment> {
+        self.transfers.iter().filter_map(Transfer::next_due).min()
+    }
+
+    /// What operations had to do with since the last call.
+    pub(crate) fn take_touched(&mut self) -> Vec<Touched> {
+        let touched = std::mem::take(&mut self.touched);
+        let look = |name: String| {
+            let queue = self.queues.get_mut(&name)?;
+            Some(Touched {
+                number: queue.number,
+                fresh: std::mem::take(&mut queue.fresh),
+                due: queue.next_due(),
+            })
+        };
+        touched.into_iter().filter_map(look).collect()
     }
 
     /// Creates a queue, or finds it when it exists with these attributes. True
@@ -175,7 +209,8 @@ impl State {
         tags: &BTreeMap<String, String>,
         now: Moment,
     ) -> Result<bool, Refusal> {
-        check_name(name)?;
+        let fifo = is_fifo(attributes);
+        check_name(name, fifo)?;
         if let Some(queue) = self.queues.get(name) {
             let same = queue.settings.with(attributes)? == queue.settings;
             return if same {
@@ -187,7 +222,7 @@ impl State {
                 ))
             };
         }
-        let settings = Settings::default().with(attributes)?;
+        let settings = Settings::of_type(fifo).with(attributes)?;
         self.check_redrive(name, &settings)?;
         if let Some(deleted) = self.deleted.get(name)
             && now.since(*deleted) < COOL_DOWN
@@ -228,6 +263,10 @@ impl State {
         let queue = self.queue_mut(name)?;
         queue.settings = settings;
         queue.modified = now;
+        if queue.fifo.is_some() && attributes.contains_key("DelaySeconds") {
+            queue.delay_anew();
+            self.advance(name, now);
+        }
         Ok(())
     }
 
@@ -271,33 +310,43 @@ impl State {
         name: &str,
         outgoing: &[Outgoing],
         now: Moment,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Vec<Sent>, Refusal> {
         self.advance(name, now);
         let queue = self.queues.get_mut(name).ok_or_else(Refusal::no_queue)?;
-        for message in outgoing {
-            let content = Arc::clone(&message.content);
-            queue.send(message.id, content, message.delay, now, &mut self.log);
-        }
-        Ok(())
+        let messages = outgoing.iter();
+        let sent = messages.map(|message| queue.send(message, now, &mut self.log));
+        Ok(sent.collect())
     }
 
-    /// Receives up to `max` messages. `patient` receives (long polls) get nothing
-    /// at the in-flight limit, where others get an error.
+    /// Receives messages.
     pub(crate) fn receive(
         &mut self,
         name: &str,
-        max: usize,
-        visibility: Option<u32>,
-        patient: bool,
+        asked: Asked<'_>,
         now: Moment,
     ) -> Result<Received, Refusal> {
+        let Asked {
+            max,
+            visibility,
+            patient,
+            attempt,
+        } = asked;
         self.advance(name, now);
+        if let Some(id) = attempt
+            && let Some(queue) = self.queues.get_mut(name)
+            && let Some(deliveries) = queue.attempt_again(id, visibility, now)
+        {
+            return Ok(Received {
+                deliveries,
+                dead_lettered: false,
+            });
+        }
         let queue = self.queue(name)?;
         let target = self.dead_letter_queue(queue);
         let limit = target.as_ref().map(|(_, limit)| *limit);
         let room = self.terms.in_flight_limit.saturating_sub(queue.in_flight());
         if room == 0 {
-            return if patient {
+            return if patient || queue.fifo.is_some() {
                 Ok(Received::default())
             } else {
                 Err(Refusal::new(
@@ -313,6 +362,9 @@ impl State {
         let arn = self.terms.arn(name);
         let (deliveries, dead) =
             queue.receive(max.min(room), visibility, limit, now, &mut self.log);
+        if let Some(id) = attempt {
+            queue.remember_attempt(id.to_owned(), &deliveries, now);
+        }
         let dead_lettered = !dead.is_empty();
         if let Some((target, _)) = target {
             self.bury(&target, &arn, dead, now);
@@ -335,6 +387,13 @@ impl State {
         let (queue, log) = self.addressed(name, receipt)?;
         let was_full = queue.in_flight() >= limit;
         let deletion = queue.delete(receipt, stale_deletes, now, log);
+        if deletion == Deletion::Expired {
+            return Err(Refusal::value(
+                receipt,
+                "ReceiptHandle",
+                "The receipt handle has expired.",
+            ));
+        }
         if was_full && queue.in_flight() < limit {
             // There is room again for a long poll that got nothing at the limit.
             queue.fresh += 1;
@@ -393,7 +452,32 @@ impl State {
     ) -> Result<bool, Refusal> {
         self.advance(name, now);
         let queue = self.queues.get_mut(name).ok_or_else(Refusal::no_queue)?;
+        if queue.fifo.is_some() {
+            return Err(Refusal::new(
+                Code::UnsupportedOperation,
+                format!("{name} is a FIFO queue, which delivers nothing twice by itself."),
+            ));
+        }
         Ok(queue.duplicate(id, after_delete, now, &mut self.log))
+    }
+
+    /// Ends the delay of a message at once. False when it is not delayed (any more).
+    pub(crate) fn make_due(&mut self, id: Uuid, now: Moment) -> Option<String> {
+        let delayed = |(_, queue): &(&String, &Queue)| queue.delays(id);
+        let name = self
+            .queues
+            .iter()
+            .find(delayed)
+            .map(|(name, _)| name.clone())?;
+        self.advance(&name, now);
+        let queue = self.queues.get_mut(&name)?;
+        queue.make_due(id, now, &mut self.log).then_some(name)
+    }
+
+    /// Ends the deduplication of a message at once. None when nobody remembers it.
+    pub(crate) fn forget_sent(&mut self, id: Uuid) -> Option<String> {
+        let mut queues = self.queues.iter_mut();
+        queues.find_map(|(name, queue)| queue.forget_sent(id).then(|| name.clone()))
     }
 
     /// The queue of a call, provided that the handle is one of that queue.
@@ -410,20 +494,48 @@ impl State {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Refusal> {
-    if name.strip_suffix(".fifo").is_some() {
-        return Err(super::settings::no_fifo());
+/// A queue that an operation had to do with.
+#[derive(Debug)]
+pub(crate) struct Touched {
+    pub(crate) number: u64,
+    /// How many messages can be had that could not before.
+    pub(crate) fresh: usize,
+    /// When the next comes on show by itself.
+    pub(crate) due: Option<Moment>,
+}
+
+fn touch(touched: &mut BTreeSet<String>, name: &str) {
+    if !touched.contains(name) {
+        touched.insert(name.to_owned());
     }
-    let well_formed = (1..=80).contains(&name.len())
-        && name
+}
+
+/// Whether a queue with these attributes is to be a FIFO queue.
+fn is_fifo(attributes: &BTreeMap<String, String>) -> bool {
+    let asked = attributes.get("FifoQueue");
+    asked.is_some_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+fn check_name(name: &str, fifo: bool) -> Result<(), Refusal> {
+    let stem = match name.strip_suffix(".fifo") {
+        Some(stem) if fifo => stem,
+        _ if fifo => "",
+        _ => name,
+    };
+    let well_formed = !stem.is_empty()
+        && name.len() <= 80
+        && stem
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     if well_formed {
         return Ok(());
     }
+    let ending = if fifo { ", end with .fifo suffix" } else { "" };
     Err(Refusal::new(
         Code::InvalidParameterValue,
-        "The queue name can only include alphanumeric characters, hyphens, or underscores, and be 1 to 80 in length.",
+        format!(
+            "The name of this queue can only include alphanumeric characters, hyphens, or underscores{ending} and be 1 to 80 in length."
+        ),
     ))
 }
 

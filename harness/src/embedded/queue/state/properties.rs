@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::rules::{at, outgoing, terms};
+use super::rules::{asked, at, outgoing, terms};
 use super::*;
 
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ fn run(steps: &[Step], looks: bool) -> State {
                 visibility,
             } => {
                 let received = state
-                    .receive(name(*dead), *max, *visibility, false, now)
+                    .receive(name(*dead), asked(*max, *visibility), now)
                     .unwrap();
                 let seconds = visibility.unwrap_or(if *dead { 30 } else { 5 });
                 for delivery in received.deliveries {

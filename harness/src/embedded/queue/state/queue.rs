@@ -1,4 +1,4 @@
-//! One standard queue: its messages, and for each standing one index.
+//! One queue: its messages, and for each standing one index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,12 +7,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::super::content::Content;
 use super::super::moment::Moment;
 use super::super::receipt::Receipt;
 use super::super::settings::Settings;
+use super::Outgoing;
 use super::delivery_log::{DeliveryLog, Event};
+use super::fifo::{Fifo, Sent};
+use super::in_order::Round;
 use super::message::{Message, Standing};
+use super::outcome::{Deletion, Delivery, Expiry, NotChanged};
 use super::tally::{Counts, Tally};
 
 /// The longest that a message may stay hidden in all.
@@ -30,7 +33,10 @@ pub(crate) struct Queue {
     pub(crate) tags: BTreeMap<String, String>,
     pub(super) purged: Option<Moment>,
     pub(crate) tally: Tally,
-    messages: BTreeMap<u64, Message>,
+    pub(super) messages: BTreeMap<u64, Message>,
+    /// Order and deduplication, if it is a FIFO queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) fifo: Option<Fifo>,
     next_message: u64,
     next_ticket: u64,
     #[serde(skip)]
@@ -46,41 +52,6 @@ pub(crate) struct Queue {
     pub(super) fresh: usize,
 }
 
-/// A message handed out.
-#[derive(Clone, Debug)]
-pub(crate) struct Delivery {
-    pub(crate) receipt: Receipt,
-    pub(crate) message: Message,
-}
-
-/// What a deletion did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deletion {
-    Deleted,
-    /// The message is not here (any more). SQS calls that a success.
-    Gone,
-    /// The handle is not the latest; SQS calls that a success as well.
-    Stale,
-}
-
-/// Why a visibility was not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotChanged {
-    Gone,
-    Stale,
-    NotInFlight,
-    TooLong,
-}
-
-/// What expiring a receipt did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expiry {
-    MadeVisible,
-    AlreadyVisible,
-    Superseded,
-    Gone,
-}
-
 impl Queue {
     pub(super) fn new(
         number: u64,
@@ -94,6 +65,7 @@ impl Queue {
             name: name.into(),
             created: now,
             modified: now,
+            fifo: settings.fifo.map(|_| Fifo::default()),
             settings,
             tags,
             purged: None,
@@ -112,6 +84,9 @@ impl Queue {
     /// Rebuilds the indices of a queue that was read from a journal.
     pub(super) fn index(&mut self) {
         for (&key, message) in &self.messages {
+            if let Some(fifo) = &mut self.fifo {
+                fifo.enter(message.group(), key);
+            }
             self.ages.insert((message.sent, key));
             match message.standing {
                 Standing::Visible(ticket) => {
@@ -123,8 +98,15 @@ impl Queue {
                 Standing::InFlight(until) => {
                     self.timers.insert((until, key));
                     self.in_flight += 1;
+                    if let Some(fifo) = &mut self.fifo {
+                        fifo.went_in_flight(message.group());
+                    }
                 }
             }
+        }
+        let keys: Vec<u64> = self.messages.keys().copied().collect();
+        for key in keys {
+            self.regroup(key);
         }
     }
 
@@ -182,17 +164,29 @@ impl Queue {
         }
     }
 
-    /// Takes a new message in.
-    pub(super) fn send(
-        &mut self,
-        id: Uuid,
-        content: Arc<Content>,
-        delay: Option<u32>,
-        now: Moment,
-        log: &mut DeliveryLog,
-    ) {
-        let delay = delay.unwrap_or(self.settings.delay);
-        let key = self.insert(Message::new(id, content, now));
+    /// Takes a new message in, and says as what. One that a FIFO queue was sent before is
+    /// not taken in again.
+    pub(super) fn send(&mut self, outgoing: &Outgoing, now: Moment, log: &mut DeliveryLog) -> Sent {
+        let mut message = Message::new(outgoing.id, Arc::clone(&outgoing.content), now);
+        if let Some(fifo) = &mut self.fifo {
+            let id = outgoing.deduplication.clone().unwrap_or_default();
+            let by_group = self.settings.fifo.is_some_and(|fifo| fifo.scope_is_group);
+            let scoped = if by_group {
+                format!("{} {id}", message.group())
+            } else {
+                id.clone()
+            };
+            if let Some(sent) = fifo.sent_before(&scoped, now) {
+                return sent;
+            }
+            message.sequence = Some(fifo.number());
+            message.deduplication = Some(id);
+            let sent = message.as_sent();
+            fifo.remember_sent(scoped, sent, now);
+        }
+        let sent = message.as_sent();
+        let delay = outgoing.delay.unwrap_or(self.settings.delay);
+        let key = self.insert(message);
         if delay > 0 {
             let until = now.plus(Duration::from_secs(u64::from(delay)));
             self.hide(key, Standing::Delayed(until));
@@ -201,6 +195,7 @@ impl Queue {
         }
         self.tally.sent += 1;
         self.write(log, key, now, Event::Sent);
+        sent
     }
 
     /// Takes a message in that was taken out of another queue.
@@ -209,6 +204,9 @@ impl Queue {
         message.twice = false;
         message.doubled = false;
         message.revives = false;
+        if let Some(fifo) = &mut self.fifo {
+            message.sequence = Some(fifo.number());
+        }
         let key = self.insert(message);
         self.show(key);
         self.tally.moved_in += 1;
@@ -225,56 +223,68 @@ impl Queue {
         log: &mut DeliveryLog,
     ) -> (Vec<Delivery>, Vec<Message>) {
         let hidden = Duration::from_secs(u64::from(visibility.unwrap_or(self.settings.visibility)));
-        let mut deliveries = Vec::new();
-        let mut dead = Vec::new();
-        let mut on_show_again = Vec::new();
-        while deliveries.len() < max {
-            let Some((&ticket, &key)) = self.visible.first_key_value() else {
-                break;
+        let mut round = Round::default();
+        while round.deliveries.len() < max {
+            let next = match &self.fifo {
+                None => self.visible.first_key_value().map(|(_, key)| *key),
+                Some(_) => self.next_in_order(&mut round),
             };
-            let Some(message) = self.messages.get_mut(&key) else {
-                self.visible.remove(&ticket);
-                continue;
-            };
-            if limit.is_some_and(|limit| message.receives_here() >= limit) {
+            let Some(key) = next else { break };
+            let exhausted =
+                |message: &Message| limit.is_some_and(|limit| message.receives_here() >= limit);
+            if self.messages.get(&key).is_some_and(exhausted) {
                 self.write(log, key, now, Event::DeadLettered);
-                dead.extend(self.take(key));
+                round.dead.extend(self.take(key));
                 self.tally.dead_lettered += 1;
-                continue;
-            }
-            message.receives += 1;
-            message.first_received.get_or_insert(now);
-            message.taken = now;
-            if !message.doubled {
-                message.oldest_good = message.receives;
-            }
-            message.doubled = message.twice;
-            if message.twice || hidden.is_zero() {
-                message.twice = false;
-                on_show_again.push(key);
-                self.visible.remove(&ticket);
             } else {
-                self.hide(key, Standing::InFlight(now.plus(hidden)));
-            }
-            self.tally.received += 1;
-            if let Some(message) = self.messages.get(&key) {
-                let receipt = Receipt {
-                    queue: self.number,
-                    message: key,
-                    receive: message.receives,
-                };
-                deliveries.push(Delivery {
-                    receipt,
-                    message: message.clone(),
-                });
-                self.write(log, key, now, Event::Delivered(receipt));
+                self.hand_out(key, hidden, now, &mut round, log);
             }
         }
         // Only now, so that one receive never holds a message twice.
-        for key in on_show_again {
+        for key in round.on_show_again {
             self.show(key);
         }
-        (deliveries, dead)
+        (round.deliveries, round.dead)
+    }
+
+    fn hand_out(
+        &mut self,
+        key: u64,
+        hidden: Duration,
+        now: Moment,
+        round: &mut Round,
+        log: &mut DeliveryLog,
+    ) {
+        let Some(message) = self.messages.get_mut(&key) else {
+            return;
+        };
+        message.receives += 1;
+        message.first_received.get_or_insert(now);
+        message.taken = now;
+        if !message.doubled {
+            message.oldest_good = message.receives;
+        }
+        message.doubled = message.twice;
+        let stays_on_show = message.twice || hidden.is_zero();
+        message.twice = false;
+        let receipt = Receipt {
+            queue: self.number,
+            message: key,
+            receive: message.receives,
+        };
+        let delivery = Delivery {
+            receipt,
+            message: message.clone(),
+        };
+        if stays_on_show {
+            round.on_show_again.push(key);
+            self.lift(key);
+        } else {
+            self.hide(key, Standing::InFlight(now.plus(hidden)));
+        }
+        self.tally.received += 1;
+        round.deliveries.push(delivery);
+        self.write(log, key, now, Event::Delivered(receipt));
     }
 
     /// Deletes a message by one of its handles.
@@ -289,7 +299,13 @@ impl Queue {
         let Some(message) = self.messages.get_mut(&key) else {
             return Deletion::Gone;
         };
-        if receipt.receive < message.oldest_good && !stale_deletes {
+        if self.fifo.is_some() {
+            let held = matches!(message.standing, Standing::InFlight(_));
+            if receipt.receive != message.receives || !held {
+                self.write(log, key, now, Event::StaleDelete);
+                return Deletion::Expired;
+            }
+        } else if receipt.receive < message.oldest_good && !stale_deletes {
             self.write(log, key, now, Event::StaleDelete);
             return Deletion::Stale;
         }
@@ -384,6 +400,28 @@ impl Queue {
         true
     }
 
+    fn find(&self, id: Uuid) -> Option<(u64, &Message)> {
+        let mut messages = self.messages.iter();
+        let found = messages.find(|(_, message)| message.id == id);
+        found.map(|(key, message)| (*key, message))
+    }
+
+    /// Whether a message is here and delayed.
+    pub(super) fn delays(&self, id: Uuid) -> bool {
+        let found = self.find(id);
+        found.is_some_and(|(_, message)| matches!(message.standing, Standing::Delayed(_)))
+    }
+
+    /// Does at once what the end of a message's delay would have done.
+    pub(super) fn make_due(&mut self, id: Uuid, now: Moment, log: &mut DeliveryLog) -> bool {
+        let Some((key, _)) = self.find(id).filter(|_| self.delays(id)) else {
+            return false;
+        };
+        self.write(log, key, now, Event::DelayEnded);
+        self.show(key);
+        true
+    }
+
     /// Drops every message.
     pub(super) fn purge(&mut self, now: Moment, log: &mut DeliveryLog) {
         let keys: Vec<u64> = self.messages.keys().copied().collect();
@@ -412,6 +450,9 @@ impl Queue {
     fn insert(&mut self, mut message: Message) -> u64 {
         let key = self.next_message;
         self.next_message += 1;
+        if let Some(fifo) = &mut self.fifo {
+            fifo.enter(message.group(), key);
+        }
         self.ages.insert((message.sent, key));
         // A place at the end, until the caller gives it its real standing.
         message.standing = Standing::Visible(self.next_ticket);
@@ -423,50 +464,71 @@ impl Queue {
         self.lift(key);
         let message = self.messages.remove(&key)?;
         self.ages.remove(&(message.sent, key));
+        if let Some(fifo) = &mut self.fifo {
+            fifo.leave(message.group(), key);
+            self.fresh += Self::refreshed(fifo, message.group(), &self.messages);
+        }
         Some(message)
     }
 
     /// Removes a message from the index of its standing.
     fn lift(&mut self, key: u64) {
-        match self.messages.get(&key).map(|message| message.standing) {
-            Some(Standing::Visible(ticket)) => {
+        let Some(message) = self.messages.get(&key) else {
+            return;
+        };
+        match message.standing {
+            Standing::Visible(ticket) => {
                 self.visible.remove(&ticket);
             }
-            Some(Standing::Delayed(until)) => {
+            Standing::Delayed(until) => {
                 self.timers.remove(&(until, key));
             }
-            Some(Standing::InFlight(until)) => {
-                let was_indexed = self.timers.remove(&(until, key));
-                self.in_flight -= usize::from(was_indexed);
+            Standing::InFlight(until) => {
+                if self.timers.remove(&(until, key)) {
+                    self.in_flight -= 1;
+                    if let Some(fifo) = &mut self.fifo {
+                        fifo.came_back(message.group());
+                    }
+                }
             }
-            None => {}
         }
     }
 
-    /// Puts a message at the end of those on show.
-    fn show(&mut self, key: u64) {
+    /// Puts a message at the end of those on show; in a FIFO queue at its old place.
+    pub(super) fn show(&mut self, key: u64) {
         self.lift(key);
-        if let Some(message) = self.messages.get_mut(&key) {
-            let ticket = self.next_ticket;
+        let Some(message) = self.messages.get_mut(&key) else {
+            return;
+        };
+        let ticket = if self.fifo.is_some() {
+            key
+        } else {
             self.next_ticket += 1;
-            message.standing = Standing::Visible(ticket);
-            self.visible.insert(ticket, key);
-            self.fresh += 1;
-        }
+            self.next_ticket - 1
+        };
+        message.standing = Standing::Visible(ticket);
+        self.visible.insert(ticket, key);
+        self.fresh += 1;
+        self.regroup(key);
     }
 
-    fn hide(&mut self, key: u64, standing: Standing) {
+    pub(super) fn hide(&mut self, key: u64, standing: Standing) {
         self.lift(key);
         let (Standing::Delayed(until) | Standing::InFlight(until)) = standing else {
             return;
         };
-        if let Some(message) = self.messages.get_mut(&key) {
-            message.standing = standing;
-            self.timers.insert((until, key));
-            if matches!(standing, Standing::InFlight(_)) {
-                self.in_flight += 1;
+        let Some(message) = self.messages.get_mut(&key) else {
+            return;
+        };
+        message.standing = standing;
+        self.timers.insert((until, key));
+        if matches!(standing, Standing::InFlight(_)) {
+            self.in_flight += 1;
+            if let Some(fifo) = &mut self.fifo {
+                fifo.went_in_flight(message.group());
             }
         }
+        self.regroup(key);
     }
 
     fn write(&self, log: &mut DeliveryLog, key: u64, at: Moment, event: Event) {

@@ -23,6 +23,7 @@ impl State {
         };
         if !dead.is_empty() {
             queue.advance(now, &mut self.log);
+            super::touch(&mut self.touched, target);
         }
         for mut message in dead {
             message.source = Some(source.to_owned());
@@ -61,6 +62,9 @@ impl State {
         let Some(target) = self.queues.get(name) else {
             return refuse("Dead letter target does not exist.");
         };
+        if target.settings.fifo.is_some() != settings.fifo.is_some() {
+            return refuse("Dead-letter queue must be same type of queue as the source.");
+        }
         let allowed = match &target.settings.redrive_allow {
             None => true,
             Some(allow) => match allow.redrive_permission {

@@ -93,6 +93,14 @@ impl State {
                 "Source queue arn and destination queue arn cannot be the same.",
             ));
         }
+        if let Some(destination) = &destination
+            && self.queue(destination)?.fifo.is_some() != self.queue(&source)?.fifo.is_some()
+        {
+            return Err(Refusal::new(
+                Code::InvalidParameterValue,
+                "Source queue and destination queue must be of the same type.",
+            ));
+        }
         if self
             .transfers
             .iter()
@@ -223,7 +231,12 @@ impl State {
             // A moved message is a new one, with an id and a time of its own.
             let id = derived(task.id, message.id);
             queue.advance(due, &mut self.log);
-            queue.adopt(Message::new(id, message.content, due));
+            let deduplication = message.deduplication;
+            queue.adopt(Message {
+                deduplication,
+                ..Message::new(id, message.content, due)
+            });
+            super::touch(&mut self.touched, &destination);
             task.moved += 1;
         }
         if task.moved >= task.to_move {
