@@ -253,6 +253,8 @@ impl Child {
                 name: start.name,
                 source,
             })?;
+        let logs = child.logs().clone();
+        registry.cut_logs().keep(logs, child.exited());
         Ok(child)
     }
 

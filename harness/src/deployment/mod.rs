@@ -20,6 +20,7 @@ mod deaths;
 mod driver;
 mod environment;
 mod exit;
+mod log_bound;
 mod mark;
 mod output;
 mod port;

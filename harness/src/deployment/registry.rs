@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::environment::Variables;
+use super::log_bound::CutLogs;
 use super::procfs::StartTime;
 use crate::ids::RunId;
 
@@ -100,6 +101,7 @@ struct Inner {
     directory: PathBuf,
     ambient: Variables,
     leftovers: Mutex<File>,
+    cut_logs: CutLogs,
 }
 
 impl Registry {
@@ -116,6 +118,7 @@ impl Registry {
             directory,
             ambient,
             leftovers,
+            cut_logs: CutLogs::default(),
         })))
     }
 
@@ -127,6 +130,11 @@ impl Registry {
     /// Where the record stands. Removed with the run.
     pub fn directory(&self) -> &Path {
         &self.0.directory
+    }
+
+    /// What was cut out of the run's logs.
+    pub(crate) fn cut_logs(&self) -> &CutLogs {
+        &self.0.cut_logs
     }
 
     /// The environment that the allow-list is applied to.

@@ -176,7 +176,13 @@ impl RunGuard {
     pub async fn finish(mut self) -> SweptRun {
         let run = self.registry.run().clone();
         let ending = self.ending.take();
-        let cleaning = tokio::task::spawn_blocking(move || ending.map(Ending::clean)).await;
+        let cut_logs = self.registry.cut_logs().clone();
+        let cleaning = tokio::task::spawn_blocking(move || {
+            let swept = ending.map(Ending::clean);
+            cut_logs.close();
+            swept
+        })
+        .await;
         cleaning
             .ok()
             .flatten()

@@ -108,6 +108,8 @@ pub(super) async fn start(
         pump,
     };
     tasks.spawn_on(watching.run(), &engine.runtime);
+    let logs = child.logs().clone();
+    engine.registry().cut_logs().keep(logs, child.exited());
     Ok(child)
 }
 
