@@ -24,7 +24,10 @@ fn main() {
     );
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let direct = latency::serve(Box::leak(reply.into_bytes().into_boxed_slice()));
-    let tap = runtime.block_on(rehearsal::tap::sqs::open(latency::context(direct)));
+    let tap = runtime.block_on(rehearsal::tap::sqs::open(
+        latency::context(direct),
+        std::sync::Arc::default(),
+    ));
     let tap = tap.expect("a free port");
     latency::compare(
         "SQS ReceiveMessage",

@@ -206,6 +206,19 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ids: Vec<String>,
     },
+    /// A FIFO queue gave a message its place in a group.
+    Placed {
+        /// By this call.
+        call: CallId,
+        /// The queue's name at the dependency.
+        queue: String,
+        /// The copy.
+        message_id: String,
+        /// The group.
+        group: String,
+        /// Its number: the larger is the later.
+        sequence: String,
+    },
     /// A queue handed a message over.
     Delivered {
         /// By this call.

@@ -1,7 +1,5 @@
 //! Reading `dependencies`.
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexMap;
 
 use super::container::read_provided;
@@ -12,26 +10,11 @@ use super::pattern::read_request_pattern;
 use super::place::{Holder, check_header, read_place};
 use super::placeholders::{Placeholders, RESERVED};
 use super::problem::{Defect, Noun, ProtocolName};
+use super::queues::read_queues;
 use super::source::Span;
-use super::suggestion::nearest;
-use super::table::{Table, choice, list, named, named_things, number, scalar, template, text};
-use super::{
-    DeadLetter, Dependency, Place, Protocol, Provide, Queue, ReplyBody, Route, Template, tls,
-};
+use super::table::{Table, choice, list, named_things, scalar, text};
+use super::{Dependency, Place, Protocol, Provide, ReplyBody, Route, Template, tls};
 use crate::ids::DependencyName;
-
-/// The attributes of a standard queue that a client may set.
-pub(super) const QUEUE_ATTRIBUTES: &[&str] = &[
-    "DelaySeconds",
-    "KmsDataKeyReusePeriodSeconds",
-    "KmsMasterKeyId",
-    "MaximumMessageSize",
-    "MessageRetentionPeriod",
-    "Policy",
-    "ReceiveMessageWaitTimeSeconds",
-    "SqsManagedSseEnabled",
-    "VisibilityTimeout",
-];
 
 pub(super) fn read_dependencies<'n>(
     cx: &mut Context<'n>,
@@ -177,124 +160,6 @@ fn is_loopback(host: &str) -> bool {
         || address
             .parse::<std::net::IpAddr>()
             .is_ok_and(|address| address.is_loopback())
-}
-
-fn read_queues<'n>(
-    cx: &mut Context<'n>,
-    node: &'n Node,
-    title: &str,
-) -> Option<IndexMap<String, Queue>> {
-    let entries = named_things(cx, node, title, Noun::Queue, &[])?;
-    if entries.is_empty() {
-        cx.report(
-            node.anchor(),
-            Defect::Empty {
-                what: title.to_owned(),
-            },
-        );
-        return None;
-    }
-    let names: Vec<_> = entries.iter().map(|&(name, _)| name).collect();
-    let queues: Vec<_> = entries
-        .into_iter()
-        .map(|(name, node)| Some((name.to_owned(), read_queue(cx, name, node, &names)?)))
-        .collect();
-    queues.into_iter().collect()
-}
-
-fn read_queue<'n>(
-    cx: &mut Context<'n>,
-    name: &str,
-    node: &'n Node,
-    queues: &[&str],
-) -> Option<Queue> {
-    if matches!(node.value, Value::Null) {
-        return Some(Queue::default());
-    }
-    let table = Table::read(cx, node, keys::QUEUE, format!("queue `{name}`"))?;
-    let placeholders = Placeholders::of_settings(&cx.names);
-    let attributes = match table.get("attributes") {
-        None => Some(BTreeMap::new()),
-        Some(node) => read_attributes(cx, node, &table.what("attributes"), &placeholders),
-    };
-    let dead_letter = match table.get("dead_letter") {
-        None => Some(None),
-        Some(node) => read_dead_letter(cx, name, node, queues, &placeholders).map(Some),
-    };
-    Some(Queue {
-        attributes: attributes?,
-        dead_letter: dead_letter?,
-    })
-}
-
-fn read_attributes<'n>(
-    cx: &mut Context<'n>,
-    node: &'n Node,
-    title: &str,
-    placeholders: &Placeholders,
-) -> Option<BTreeMap<String, Template>> {
-    let mut whole = true;
-    let mut attributes = BTreeMap::new();
-    for (name, key, value) in named(cx, node, title)? {
-        if !QUEUE_ATTRIBUTES.contains(&name) {
-            let nearest = nearest(name, QUEUE_ATTRIBUTES.iter().copied());
-            cx.report(
-                key,
-                Defect::QueueAttribute {
-                    name: name.to_owned(),
-                    nearest,
-                },
-            );
-            whole = false;
-        }
-        match template(cx, value, &format!("`{name}` in {title}"), placeholders) {
-            Some(value) => _ = attributes.insert(name.to_owned(), value),
-            None => whole = false,
-        }
-    }
-    whole.then_some(attributes)
-}
-
-fn read_dead_letter<'n>(
-    cx: &mut Context<'n>,
-    name: &str,
-    node: &'n Node,
-    queues: &[&str],
-    placeholders: &Placeholders,
-) -> Option<DeadLetter> {
-    let title = format!("`dead_letter` of queue `{name}`");
-    let table = Table::read(cx, node, keys::DEAD_LETTER, title)?;
-    let queue = table.need_text(cx, "queue").and_then(|(queue, span)| {
-        cx.one_of(span, Noun::Queue, queue, queues)?;
-        if queue == name {
-            cx.report(
-                span,
-                Defect::OwnDeadLetter {
-                    queue: queue.to_owned(),
-                },
-            );
-            return None;
-        }
-        Some(queue.to_owned())
-    });
-    let what = table.what("max_receives");
-    let max_receives = table.need(cx, "max_receives").and_then(|node| {
-        if matches!(node.value, Value::Number(_)) {
-            number(cx, node, what.clone(), (1, 1000))?;
-        }
-        template(cx, node, &what, placeholders)
-    });
-    let mut optional = |key: &'static str| match table.get(key) {
-        None => Some(None),
-        Some(node) => template(cx, node, &table.what(key), placeholders).map(Some),
-    };
-    let (attempts, setbacks) = (optional("attempts"), optional("setbacks"));
-    Some(DeadLetter {
-        queue: queue?,
-        max_receives: max_receives?,
-        attempts: attempts?,
-        setbacks: setbacks?,
-    })
 }
 
 fn read_routes<'n>(

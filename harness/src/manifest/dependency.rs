@@ -77,6 +77,25 @@ pub struct Queue {
     pub dead_letter: Option<DeadLetter>,
 }
 
+/// The attribute that makes a queue a FIFO queue.
+pub const FIFO_QUEUE: &str = "FifoQueue";
+/// How the name of a FIFO queue ends.
+pub const FIFO_NAME: &str = ".fifo";
+
+impl Queue {
+    /// Whether the queue of this name in the manifest is a FIFO queue.
+    pub fn is_fifo(&self, name: &str) -> bool {
+        let attribute = self.attributes.get(FIFO_QUEUE);
+        name.ends_with(FIFO_NAME) || attribute == Some(&Template::literal("true"))
+    }
+
+    /// What the queue of this name in the manifest is called at its service.
+    pub fn name(&self, name: &str) -> String {
+        let lacks_end = self.is_fifo(name) && !name.ends_with(FIFO_NAME);
+        format!("{name}{}", if lacks_end { FIFO_NAME } else { "" })
+    }
+}
+
 /// A redrive policy.
 #[derive(Clone, Debug)]
 pub struct DeadLetter {

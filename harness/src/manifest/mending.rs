@@ -70,6 +70,16 @@ impl Defect {
             Self::VariableName { .. } => "use letters, digits and `_`, not a digit first".to_owned(),
             Self::HeaderName { .. } => "use letters, digits and `-`".to_owned(),
             Self::QueueAttribute { name, nearest } => mend_attribute(name, nearest.as_deref()),
+            Self::FifoAttribute { .. } => {
+                "add `FifoQueue: true`, or end the queue's name in `.fifo`".to_owned()
+            }
+            Self::QueueType => {
+                "write `FifoQueue: true`; a queue without it is a standard queue".to_owned()
+            }
+            Self::DeadLetterType { .. } => {
+                "make both FIFO queues, or none: SQS takes dead letters of the same type only"
+                    .to_owned()
+            }
             Self::OwnDeadLetter { .. } => "name another queue".to_owned(),
             Self::ProvideDoesNotFit { protocol, .. } => {
                 format!("it can be {}", any_of(protocol.provisions()))
@@ -219,10 +229,7 @@ fn mend_attribute(name: &str, nearest: Option<&str>) -> String {
             "write it as `dead_letter: { queue: …, max_receives: … }` beside `attributes`"
                 .to_owned()
         }
-        ("FifoQueue" | "ContentBasedDeduplication", _) => {
-            "queues are standard queues; leave it out".to_owned()
-        }
-        (_, nearest) => meant(nearest, super::dependencies::QUEUE_ATTRIBUTES, "SQS has"),
+        (_, nearest) => meant(nearest, super::queues::QUEUE_ATTRIBUTES, "SQS has"),
     }
 }
 

@@ -33,6 +33,7 @@ mod place;
 mod placeholders;
 mod problem;
 mod processes;
+mod queues;
 mod route;
 mod source;
 mod stages;
@@ -54,7 +55,9 @@ use crate::sql::Sql;
 use crate::tap::Side;
 
 pub use command_line::CommandLineFault;
-pub use dependency::{DeadLetter, Dependency, Protocol, Provide, Queue, ReplyBody, Route};
+pub use dependency::{
+    DeadLetter, Dependency, FIFO_NAME, FIFO_QUEUE, Protocol, Provide, Queue, ReplyBody, Route,
+};
 pub use duration::DurationFault;
 pub use error::{Invalid, ManifestError};
 pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness, built_in_totals};

@@ -249,6 +249,25 @@ pub enum Defect {
         /// What was probably meant.
         nearest: Option<String>,
     },
+    /// An attribute of FIFO queues at another one.
+    #[error("`{name}` means nothing at `{queue}`, which is a standard queue")]
+    FifoAttribute {
+        /// As written.
+        name: String,
+        /// The queue.
+        queue: String,
+    },
+    /// `FifoQueue` with something else than true.
+    #[error("`FifoQueue` can only be `true`")]
+    QueueType,
+    /// A dead-letter queue of the other type.
+    #[error("`{queue}` and its dead-letter queue `{target}` are of different types")]
+    DeadLetterType {
+        /// The queue.
+        queue: String,
+        /// Its dead-letter queue.
+        target: String,
+    },
     /// A queue that is its own dead-letter queue.
     #[error("queue `{queue}` is its own dead-letter queue")]
     OwnDeadLetter {

@@ -280,7 +280,7 @@ pub(super) fn named_things<'n>(
                     noun,
                 },
             );
-        } else if !is_name(name, noun.has_blanks()) {
+        } else if !is_name(stem(name, noun), noun.has_blanks()) {
             let blanks = noun.has_blanks();
             cx.report(
                 span,
@@ -298,6 +298,14 @@ pub(super) fn named_things<'n>(
             .map(|(name, _, node)| (name, node))
             .collect(),
     )
+}
+
+/// A name without the end that FIFO queues have.
+fn stem(name: &str, noun: Noun) -> &str {
+    match name.strip_suffix(".fifo") {
+        Some(stem) if noun == Noun::Queue => stem,
+        _ => name,
+    }
 }
 
 fn is_name(name: &str, blanks: bool) -> bool {

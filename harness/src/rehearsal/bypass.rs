@@ -10,6 +10,7 @@ use super::{Rehearsal, dependencies};
 use crate::embedded::queue::admin;
 use crate::history::Event;
 use crate::ids::DependencyName;
+use crate::tap::sqs::Undeclared;
 
 /// How the harness's own sessions name themselves.
 const OWN_SESSION: &str = "rehearse";
@@ -39,6 +40,31 @@ impl Rehearsal {
                 Err(reason) => format!("it cannot be told who came to `{name}`: {reason}"),
             };
             self.board.history().append(Event::Trouble { reason });
+        }
+    }
+
+    /// Tells of queues that nobody declared: a word of those that were made or sent to, and
+    /// trouble where messages were taken whose fate was not judged.
+    pub(super) fn note_undeclared(&self) {
+        for (dependency, service) in &self.dependencies.queues {
+            for (at_server, Undeclared { taken }) in service.names.undeclared() {
+                let queue = service.names.of_system(&at_server).unwrap_or(at_server);
+                let mending = format!("declare it under `queues` of `{dependency}`");
+                let event = if taken > 0 {
+                    let reason = format!(
+                        "the system took {taken} messages from the queue `{queue}`, which the \
+                         manifest does not know: what became of them was not judged; {mending}"
+                    );
+                    Event::Trouble { reason }
+                } else {
+                    let warning = format!(
+                        "the system uses a queue `{queue}`, which the manifest does not know: \
+                         what it holds is not counted; {mending}"
+                    );
+                    Event::Warned { warning }
+                };
+                self.board.history().append(event);
+            }
         }
     }
 

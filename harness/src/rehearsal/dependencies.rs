@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -13,8 +14,10 @@ use sqlx::postgres::PgPool;
 
 use super::own::OwnServer;
 use crate::ids::DependencyName;
+use crate::manifest::FIFO_NAME;
 use crate::stub::Stub;
 use crate::tap;
+use crate::tap::sqs::Names;
 
 /// A database of this rehearsal.
 pub(super) struct Database {
@@ -33,6 +36,15 @@ pub(super) struct QueueService {
     pub(super) client: aws_sdk_sqs::Client,
     /// By the name in the manifest.
     pub(super) queues: IndexMap<String, OwnQueue>,
+    /// What the system calls its queues.
+    pub(super) names: Arc<Names>,
+}
+
+impl QueueService {
+    /// Whether the rehearsal has a queue of this name there.
+    pub(super) fn has(&self, at_service: &str) -> bool {
+        self.queues.values().any(|own| own.name == at_service)
+    }
 }
 
 /// A queue of this rehearsal.
@@ -146,11 +158,20 @@ impl Dependencies {
         if let Some(service) = self.queues.get(name) {
             for (queue, own) in &service.queues {
                 let path = own.url.splitn(4, '/').nth(3).unwrap_or_default();
-                values.push((format!("{name}.{queue}.url"), format!("http://{at}/{path}")));
-                values.push((format!("{name}.{queue}.name"), own.name.clone()));
+                let account = path.rsplit_once('/').map_or("", |(account, _)| account);
+                let known_as = service.names.of_system(&own.name);
+                let known_as = known_as.unwrap_or_else(|| own.name.clone());
+                let url = format!("http://{at}/{account}/{known_as}");
+                values.push((format!("{name}.{queue}.url"), url));
             }
         }
         values
+    }
+
+    /// What the system calls the queues of a dependency.
+    pub(super) fn names(&self, name: &DependencyName) -> Arc<Names> {
+        let service = self.queues.get(name);
+        service.map_or_else(Arc::default, |service| Arc::clone(&service.names))
     }
 
     pub(super) fn settings(&self) -> &BTreeMap<String, String> {
@@ -224,19 +245,26 @@ impl Dependencies {
         body: &str,
     ) -> Result<String, DependencyError> {
         let service = &self.queues[dependency];
-        let answer = service
-            .client
-            .send_message()
-            .queue_url(&service.queues[queue].url)
-            .message_body(body)
-            .send()
-            .await
-            .map_err(|error| DependencyError::Queue {
-                dependency: dependency.clone(),
-                action: "SendMessage",
-                queue: queue.to_owned(),
-                reason: DisplayErrorContext(&error).to_string(),
-            })?;
+        let own = &service.queues[queue];
+        let mut sending = service.client.send_message().queue_url(&own.url);
+        if own.name.ends_with(FIFO_NAME) {
+            // It holds nobody up, and is never taken for another.
+            let alone = uuid::Uuid::new_v4().to_string();
+            sending = sending
+                .message_group_id(&alone)
+                .message_deduplication_id(&alone);
+        }
+        let answer =
+            sending
+                .message_body(body)
+                .send()
+                .await
+                .map_err(|error| DependencyError::Queue {
+                    dependency: dependency.clone(),
+                    action: "SendMessage",
+                    queue: queue.to_owned(),
+                    reason: DisplayErrorContext(&error).to_string(),
+                })?;
         Ok(answer.message_id.unwrap_or_default())
     }
 

@@ -15,6 +15,13 @@ pub(super) enum Fact {
         ids: Vec<String>,
         item: Value,
     },
+    /// What was sent has this place in a group of its FIFO queue.
+    Placed {
+        queue: String,
+        message_id: String,
+        group: String,
+        sequence: String,
+    },
     Delivered {
         queue: String,
         message_id: String,
@@ -46,21 +53,23 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
     match request.action.as_str() {
         "SendMessage" => text(&answer.body, "MessageId")
             .map(|message_id| Fact::Sent {
-                queue,
+                queue: queue.clone(),
                 message_id,
                 ids: ids(&request.body),
                 item: request.body.clone(),
             })
             .into_iter()
+            .chain(placed(&queue, &request.body, &answer.body))
             .collect(),
         "SendMessageBatch" => accepted(&request.body, &answer.body)
-            .filter_map(|(entry, result)| {
-                Some(Fact::Sent {
+            .flat_map(|(entry, result)| {
+                let sent = text(result, "MessageId").map(|message_id| Fact::Sent {
                     queue: queue.clone(),
-                    message_id: text(result, "MessageId")?,
+                    message_id,
                     ids: ids(entry),
                     item: entry.clone(),
-                })
+                });
+                sent.into_iter().chain(placed(&queue, entry, result))
             })
             .collect(),
         "ReceiveMessage" => items(&answer.body, "Messages")
@@ -91,6 +100,17 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// Only FIFO queues give a sequence number.
+fn placed(queue: &str, sent: &Value, result: &Value) -> Option<Fact> {
+    let text = |item: &Value, member: &str| Some(item.get(member)?.as_str()?.to_owned());
+    Some(Fact::Placed {
+        queue: queue.to_owned(),
+        message_id: text(result, "MessageId")?,
+        group: text(sent, "MessageGroupId")?,
+        sequence: text(result, "SequenceNumber")?,
+    })
 }
 
 /// The ids in each message that this call sends to a queue.

@@ -7,6 +7,7 @@
 //! plan ─▶ start ─▶ submit, faults, outages ─▶ quiet ─▶ snapshot ─▶ end ─▶ judgement
 //! ```
 
+mod ahead;
 mod aliases;
 mod board;
 mod bypass;
@@ -298,6 +299,7 @@ impl Rehearsal {
         self.processes.shut_down().await;
         self.board.doubt_unnamed();
         self.note_bypasses().await;
+        self.note_undeclared();
         for reason in self.venue.withdraw(&self.dependencies).await {
             self.board.history().append(Event::Trouble { reason });
         }

@@ -94,7 +94,7 @@ impl Surroundings {
                 Protocol::Postgres => {
                     tap::postgres::open_before(context, dependencies.shared(name)).await
                 }
-                Protocol::Sqs { .. } => tap::sqs::open(context).await,
+                Protocol::Sqs { .. } => tap::sqs::open(context, dependencies.names(name)).await,
                 Protocol::Http { .. } => tap::http::open(context).await,
             };
             let tap = opened.map_err(|source| ProcessError::Tap {

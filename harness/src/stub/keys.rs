@@ -41,6 +41,14 @@ impl Keys {
             }
         }
     }
+
+    /// Forgets the keys of some of the writes, and says of how many.
+    pub(super) fn forget(&self, which: impl Fn(&Outcome) -> bool) -> usize {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.len();
+        known.retain(|_, (_, outcome)| !which(outcome));
+        before - known.len()
+    }
 }
 
 /// Whether two requests ask for the same. Headers are the client's own affair.

@@ -101,6 +101,12 @@ impl Stub {
         self.service.record.writes_for(job_or_message)
     }
 
+    /// Forgets the idempotency keys of writes for the jobs, or messages, that `meant` says;
+    /// returns how many those are.
+    pub fn forget_keys(&self, meant: impl Fn(&str) -> bool) -> usize {
+        self.service.routes.forget_keys(meant)
+    }
+
     /// The ports from which it was reached.
     pub fn callers(&self) -> BTreeSet<u16> {
         self.service.record.callers()

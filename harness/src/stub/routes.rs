@@ -126,6 +126,14 @@ impl Routes {
         }
     }
 
+    pub(super) fn forget_keys(&self, meant: impl Fn(&str) -> bool) -> usize {
+        let for_whom = |outcome: &Outcome| {
+            let mut names = outcome.job.iter().chain(&outcome.message);
+            names.any(|name| meant(name))
+        };
+        self.keys.forget(for_whom)
+    }
+
     fn take(&self, route: &Route, captures: &Captures, request: &HttpRequest) -> Outcome {
         let place = route.job.as_ref();
         let job = place

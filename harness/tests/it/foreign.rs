@@ -49,6 +49,8 @@ cases! {
     a_relay_keeps_each_message_somewhere "relay"
     a_publisher_that_is_woken_needs_no_timer "notify-publisher"
     what_nobody_recognises_is_an_error "misspelt-recognise"
+    a_group_is_taken_in_order "fifo-group"
+    queues_found_by_their_names_are_the_scenario_s_own "queues-by-name"
 }
 
 fn judged_as_expected(case: &str) {

@@ -26,7 +26,9 @@ impl Stand {
     async fn new() -> Self {
         let queue = Queue::start().await;
         let witness = Witness::new();
-        let tap = sqs::open(context(queue.address, &witness)).await.unwrap();
+        let tap = sqs::open(context(queue.address, &witness), Arc::default())
+            .await
+            .unwrap();
         Self {
             witness,
             queue,

@@ -10,6 +10,7 @@ mod consuming;
 mod delete_after_end;
 mod exhausted;
 mod expected_stop;
+mod group_order;
 mod hidden;
 mod one_end;
 mod open_attempts;
@@ -37,6 +38,7 @@ pub const ALL: &[(&str, Rule)] = &[
     (received::NAME, received::check),
     (told::NAME, told::check),
     (always::NAME, always::check),
+    (group_order::NAME, group_order::check),
     (after_quiet::NAME, after_quiet::check),
     (hidden::NAME, hidden::check),
     (receipts::NAME, receipts::check),

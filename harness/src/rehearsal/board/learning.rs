@@ -40,6 +40,21 @@ impl Board {
                     None,
                 )
             }
+            Fact::Placed {
+                queue,
+                message_id,
+                group,
+                sequence,
+            } => {
+                let event = Event::Placed {
+                    call: call.id,
+                    queue,
+                    message_id,
+                    group,
+                    sequence,
+                };
+                (event, None)
+            }
             Fact::Delivered {
                 queue,
                 message_id,

@@ -23,6 +23,11 @@ impl Board {
         }
     }
 
+    /// Whether an id, or a name, is one of this message.
+    pub(in crate::rehearsal) fn means(&self, id: &str, message: &MessageName) -> bool {
+        id == message.as_str() || self.state().aliases.get(id) == Some(message)
+    }
+
     /// The harness is about to put a message on a queue.
     pub(in crate::rehearsal) fn putting(&self, message: &MessageName, body: &str) {
         let mut state = self.state();

@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use aws_sdk_sqs::error::DisplayErrorContext;
-
 use super::origin::{Origin, quoted, template_name};
-use super::queues::make_queues;
+use super::queues::{delete_queues, make_queues};
 use super::{Venue, VenueError};
 use crate::embedded::database::{Server, ServerOptions};
 use crate::ids::DependencyName;
@@ -16,6 +14,7 @@ use crate::rehearsal::dependencies::{Database, Dependencies};
 use crate::rehearsal::own::{OwnQueueServer, OwnServer};
 use crate::rehearsal::provided::Provided;
 use crate::stub::Stub;
+use crate::tap::sqs::Names;
 
 impl Venue {
     /// A database, queues and stubs for one rehearsal alone.
@@ -60,10 +59,10 @@ impl Venue {
             } else {
                 self.addresses[name]
             };
-            let prefix = format!("{}-{number}", self.run);
+            let names = Names::beginning_with(&format!("{}-{number}", self.run));
             queues.insert(
                 name.clone(),
-                make_queues(name, address, &prefix, wanted, &settings).await?,
+                make_queues(name, address, names, wanted, &settings).await?,
             );
         }
         Ok(Dependencies {
@@ -158,21 +157,7 @@ impl Venue {
             if dependencies.servers.contains_key(name) {
                 continue;
             }
-            for own in service.queues.values() {
-                let deleted = service
-                    .client
-                    .delete_queue()
-                    .queue_url(&own.url)
-                    .send()
-                    .await;
-                troubles.extend(deleted.err().map(|error| {
-                    format!(
-                        "`{name}`: cannot delete {}: {}",
-                        own.name,
-                        DisplayErrorContext(&error)
-                    )
-                }));
-            }
+            troubles.extend(delete_queues(name, service).await);
         }
         for (name, server) in &dependencies.servers {
             if let Err(reason) = server.stop().await {

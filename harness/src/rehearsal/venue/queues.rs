@@ -1,12 +1,14 @@
 //! Queue servers, and the queues of a rehearsal on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::operation::delete_queue::DeleteQueueError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use indexmap::IndexMap;
 
@@ -15,8 +17,9 @@ use crate::deployment::readiness;
 use crate::deployment::{Child, Logs, Registry, Start, Variables};
 use crate::embedded::queue::OWN_APPLICATION;
 use crate::ids::DependencyName;
-use crate::manifest::Queue;
+use crate::manifest::{FIFO_QUEUE, Queue};
 use crate::rehearsal::dependencies::{OwnQueue, QueueService};
+use crate::tap::sqs::Names;
 
 /// How long an embedded server may take to start.
 const SERVER_START: Duration = Duration::from_secs(30);
@@ -70,7 +73,7 @@ pub(in crate::rehearsal) async fn start_queue_server(
 pub(super) async fn make_queues(
     dependency: &DependencyName,
     address: SocketAddr,
-    prefix: &str,
+    names: Names,
     wanted: &IndexMap<String, Queue>,
     settings: &BTreeMap<String, String>,
 ) -> Result<QueueService, VenueError> {
@@ -79,15 +82,18 @@ pub(super) async fn make_queues(
     let mut made: IndexMap<String, OwnQueue> = IndexMap::new();
     // A redrive policy names the other queue by its ARN, so all exist before any is set.
     for queue in wanted.keys() {
-        let name = format!("{prefix}-{queue}");
+        let fifo = wanted[queue].is_fifo(queue);
+        let name = names.declare(&wanted[queue].name(queue));
         let failed = |reason: String| VenueError::Queue {
             dependency: dependency.clone(),
             queue: queue.clone(),
             reason,
         };
-        let created = client
-            .create_queue()
-            .queue_name(&name)
+        let mut creating = client.create_queue().queue_name(&name);
+        if fifo {
+            creating = creating.attributes(QueueAttributeName::FifoQueue, "true");
+        }
+        let created = creating
             .send()
             .await
             .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
@@ -102,6 +108,9 @@ pub(super) async fn make_queues(
         };
         let mut attributes = Vec::new();
         for (name, value) in &definition.attributes {
+            if name == FIFO_QUEUE {
+                continue;
+            }
             let value = value
                 .render(&lookup)
                 .map_err(|error| failed(error.to_string()))?;
@@ -145,7 +154,49 @@ pub(super) async fn make_queues(
         address,
         client,
         queues: made,
+        names: Arc::new(names),
     })
+}
+
+/// Deletes all queues of a rehearsal, those that the system made itself too.
+pub(super) async fn delete_queues(
+    dependency: &DependencyName,
+    service: &QueueService,
+) -> Vec<String> {
+    let client = &service.client;
+    let failed = |what: &str, error: &dyn std::error::Error| {
+        format!(
+            "`{dependency}`: cannot {what}: {}",
+            DisplayErrorContext(error)
+        )
+    };
+    let listing = client
+        .list_queues()
+        .queue_name_prefix(service.names.prefix());
+    let mut pages = listing.max_results(1000).into_paginator().send();
+    let mut urls: BTreeSet<String> = service.queues.values().map(|own| own.url.clone()).collect();
+    let mut troubles = Vec::new();
+    while let Some(page) = pages.next().await {
+        match page {
+            Ok(page) => urls.extend(page.queue_urls().iter().cloned()),
+            Err(error) => {
+                troubles.push(failed("list its queues", &error));
+                break;
+            }
+        }
+    }
+    for url in urls {
+        let deleted = client.delete_queue().queue_url(&url).send().await;
+        let Err(error) = deleted else { continue };
+        // The system may delete what it made, or what was made for it.
+        let gone = error
+            .as_service_error()
+            .is_some_and(DeleteQueueError::is_queue_does_not_exist);
+        if !gone {
+            troubles.push(failed(&format!("delete {url}"), &error));
+        }
+    }
+    troubles
 }
 
 fn queue_client(address: SocketAddr) -> aws_sdk_sqs::Client {

@@ -1,6 +1,7 @@
 //! The phrases that features may use. A step translates; what it does lives in
 //! [`crate::rehearsal`].
 
+mod ahead;
 mod barrier;
 mod client;
 mod fault;
@@ -40,6 +41,7 @@ pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {
         partition::pack(),
         instance::pack(),
         barrier::pack(),
+        ahead::pack(),
         log::pack(manifest),
         total::pack(manifest),
         operator::pack(),

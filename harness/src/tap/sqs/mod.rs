@@ -1,10 +1,10 @@
 //! The SQS tap: the HTTP tap with knowledge of the SQS JSON protocol.
 //!
 //! Each wire attempt is one call that carries the SDK's invocation id, so that whoever
-//! counts calls can tell a repetition from a new one. Queue URLs are rewritten in both
-//! directions: clients see the tap's address, the dependency its own. All other bytes
-//! of a request and of a reply stay as they are, so the checksums that SDKs verify
-//! hold.
+//! counts calls can tell a repetition from a new one. Queue URLs, names and ARNs are
+//! rewritten in both directions: clients see the tap's address and the names they gave,
+//! the dependency its own address and the [`Names`] of the scenario. All other bytes of a
+//! request and of a reply stay as they are, so the checksums that SDKs verify hold.
 //!
 //! The older query protocol (form in, XML out) is refused with an error that says so.
 //! Requests that are no SQS action at all (a health check) pass as plain HTTP calls.
@@ -12,16 +12,19 @@
 //! Toward AWS itself requests must be signed anew for the real host; that belongs into
 //! [`Dialect::request`], after the URLs were rewritten.
 
+mod bodies;
 mod error;
-mod urls;
+mod names;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use self::urls::{Origin, rewrite};
+use self::bodies::{Origin, Reader, Rewriting};
+pub use self::names::{Names, Undeclared};
 use super::http::connection::serve;
 use super::http::dialect::{Dialect, Plain, Refusal};
 use super::http::message::{RequestMessage, ResponseMessage};
@@ -31,14 +34,17 @@ use super::{Call, Reply, Request, SqsReply, SqsRequest, Tap, TapContext};
 ///
 /// # Errors
 /// When no port can be had.
-pub async fn open(context: TapContext) -> io::Result<Tap> {
-    Tap::open(context, |stream, connection| async move {
-        let own = match stream.local_addr() {
-            Ok(address) => address,
-            Err(error) => return format!("the client was gone at once: {error}"),
-        };
-        let dialect = Sqs::new(own, connection.tap.upstream);
-        serve(stream, connection, dialect).await
+pub async fn open(context: TapContext, names: Arc<Names>) -> io::Result<Tap> {
+    Tap::open(context, move |stream, connection| {
+        let names = Arc::clone(&names);
+        async move {
+            let own = match stream.local_addr() {
+                Ok(address) => address,
+                Err(error) => return format!("the client was gone at once: {error}"),
+            };
+            let dialect = Sqs::new(own, connection.tap.upstream, names);
+            serve(stream, connection, dialect).await
+        }
     })
     .await
 }
@@ -50,14 +56,45 @@ const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
 struct Sqs {
     own: Origin,
     dependency: Origin,
+    names: Arc<Names>,
 }
 
 impl Sqs {
-    fn new(own: SocketAddr, dependency: SocketAddr) -> Self {
+    fn new(own: SocketAddr, dependency: SocketAddr, names: Arc<Names>) -> Self {
         Self {
             own: Origin::of(own),
             dependency: Origin::of(dependency),
+            names,
         }
+    }
+
+    fn to_server(&self, action: &str, body: &Bytes) -> Option<Bytes> {
+        let rewriting = Rewriting {
+            reader: Reader::Server,
+            origin: &self.dependency,
+            names: &self.names,
+        };
+        rewriting.of(action, body)
+    }
+
+    fn to_system(&self, action: &str, body: &Bytes) -> Option<Bytes> {
+        let rewriting = Rewriting {
+            reader: Reader::System,
+            origin: &self.own,
+            names: &self.names,
+        };
+        rewriting.of(action, body)
+    }
+
+    /// Notes what a call that succeeded did with a queue.
+    fn note(&self, request: &SqsRequest, reply: &Value) {
+        let Some(queue) = &request.queue else { return };
+        let taken = match request.action.as_str() {
+            "ReceiveMessage" => reply["Messages"].as_array().map_or(0, Vec::len),
+            "CreateQueue" | "SendMessage" | "SendMessageBatch" => 0,
+            _ => return,
+        };
+        self.names.note(queue, taken);
     }
 }
 
@@ -73,7 +110,7 @@ impl Dialect for Sqs {
         let Some(action) = target.strip_prefix(TARGET).map(str::to_owned) else {
             return Err(error::unknown_target(target));
         };
-        if let Some(body) = rewrite(&message.body, &self.dependency) {
+        if let Some(body) = self.to_server(&action, &message.body) {
             message.body = body;
         }
         let body: Value = if message.body.is_empty() {
@@ -97,9 +134,9 @@ impl Dialect for Sqs {
     }
 
     fn reply(&self, call: &Call, message: &mut ResponseMessage) -> Reply {
-        if !matches!(call.request, Request::Sqs(_)) {
+        let Request::Sqs(request) = &call.request else {
             return Plain.reply(call, message);
-        }
+        };
         let body = if message.body.is_empty() {
             Value::Null
         } else {
@@ -108,7 +145,10 @@ impl Dialect for Sqs {
             })
         };
         let error = error::name(message, &body);
-        if let Some(body) = rewrite(&message.body, &self.own) {
+        if message.status < 300 {
+            self.note(request, &body);
+        }
+        if let Some(body) = self.to_system(&request.action, &message.body) {
             message.body = body;
         }
         Reply::Sqs(SqsReply {
@@ -134,7 +174,7 @@ impl Sqs {
             None => (reply.body.to_string(), None),
         };
         let body = Bytes::from(body);
-        let body = rewrite(&body, &self.own).unwrap_or(body);
+        let body = self.to_system("", &body).unwrap_or(body);
         let mut response = ResponseMessage::new(reply.status, MEDIA_TYPE, body);
         response
             .headers

@@ -1,5 +1,7 @@
 //! Actions, queue URLs, invocations, errors, and long polls.
 
+use std::sync::Arc;
+
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use rehearsal::tap::{After, Before, Discard, Reply, Request, SqsReply, sqs};
 use serde_json::{Value, json};
@@ -214,7 +216,7 @@ async fn one_entry_of_a_batch_can_be_made_to_fail() {
 async fn a_dead_clients_long_poll_is_ended_and_what_it_took_is_reported() {
     let dependency = Dependency::start().await;
     let witness = Witness::new();
-    let tap = sqs::open(context(dependency.address(), &witness))
+    let tap = sqs::open(context(dependency.address(), &witness), Arc::default())
         .await
         .unwrap();
     let mut client = Peer::connect(tap.address()).await;
