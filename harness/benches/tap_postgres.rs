@@ -23,6 +23,9 @@ use rehearsal::tap::{
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, PgConnection};
 
+#[path = "../tests/it/needs.rs"]
+#[expect(dead_code, reason = "tests need more")]
+mod needs;
 #[path = "../tests/it/tap_postgres/server.rs"]
 mod server;
 

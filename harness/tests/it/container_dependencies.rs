@@ -3,11 +3,11 @@
 //!
 //! Needs an engine; where there is none the test says so and is skipped.
 
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
-
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
+
+use crate::needs;
 
 /// The repository with another manifest: database and queue in containers, and built
 /// already, because it stands elsewhere.
@@ -29,18 +29,8 @@ fn elsewhere(root: &Path) -> tempfile::TempDir {
 
 #[test]
 fn servers_in_containers_freeze_die_and_come_back_with_all_they_acknowledged() {
-    let engine = Command::new("docker").arg("version").output();
-    match engine {
-        Ok(done) if done.status.success() => {}
-        Ok(done) => {
-            let said = String::from_utf8_lossy(&done.stderr);
-            eprintln!("SKIPPED, this test needs a container engine: {said}");
-            return;
-        }
-        Err(error) => {
-            eprintln!("SKIPPED, this test needs a container engine: {error}");
-            return;
-        }
+    if !needs::docker() {
+        return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = root.canonicalize().unwrap();

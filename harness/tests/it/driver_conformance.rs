@@ -3,8 +3,6 @@
 //! The containers need an engine; where there is none their tests say so and are
 //! skipped.
 
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -12,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::driver_support::{self, begin, end_orderly, within};
+use crate::needs;
 use rehearsal::deployment::containers::{Containers, Engine};
 use rehearsal::deployment::readiness::{output, ready};
 use rehearsal::deployment::{
@@ -32,13 +31,9 @@ impl Fixture {
         let driver: Arc<dyn Driver> = match kind {
             DriverKind::Processes => Arc::new(HostProcesses::new(run.registry().clone())),
             DriverKind::Containers => {
-                let engine = match Engine::connect(run.registry()).await {
-                    Ok(engine) => engine,
-                    Err(reason) => {
-                        eprintln!("SKIPPED, this test needs a container engine: {reason}");
-                        run.finish().await;
-                        return None;
-                    }
+                let Some(engine) = needs::of_engine(Engine::connect(run.registry()).await) else {
+                    run.finish().await;
+                    return None;
                 };
                 Arc::new(Containers::open(&engine, [], &|_| {}).await.unwrap())
             }

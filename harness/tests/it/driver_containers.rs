@@ -1,8 +1,6 @@
 //! What only containers can do. Needs an engine; where there is none the tests say so
 //! and are skipped.
 
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
-
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,6 +11,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
 use crate::driver_support::{LIMIT, begin, end_orderly, shell, within};
+use crate::needs;
 use rehearsal::deployment::containers::{
     ContainerOptions, Containers, DependencyContainer, Engine, Image,
 };
@@ -30,19 +29,16 @@ struct Fixture {
 async fn fixture(label: &str) -> Option<Fixture> {
     let directory = tempfile::tempdir().unwrap();
     let run = begin(&directory.path().join("state"), label);
-    match Engine::connect(run.registry()).await {
-        Ok(engine) => Some(Fixture {
-            driver: Containers::open(&engine, [], &|_| {}).await.unwrap(),
-            run,
-            engine,
-            directory,
-        }),
-        Err(reason) => {
-            eprintln!("SKIPPED, this test needs a container engine: {reason}");
-            run.finish().await;
-            None
-        }
-    }
+    let Some(engine) = needs::of_engine(Engine::connect(run.registry()).await) else {
+        run.finish().await;
+        return None;
+    };
+    Some(Fixture {
+        driver: Containers::open(&engine, [], &|_| {}).await.unwrap(),
+        run,
+        engine,
+        directory,
+    })
 }
 
 impl Fixture {

@@ -4,6 +4,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::needs::Need;
+use nix::errno::Errno;
+
 use crate::driver_support::{self, begin, gone, shell, start_telling, within};
 use rehearsal::deployment::readiness::{Cause, Condition, http, output, ready};
 use rehearsal::deployment::{
@@ -196,14 +199,27 @@ async fn a_grandchild_that_left_its_session_is_dead_when_the_death_is_told() {
     assert_eq!(swept.problems, [""; 0]);
 }
 
+/// What the kernel says where it lets nobody, or not this user, have a namespace.
+fn is_forbidden(error: &std::io::Error) -> bool {
+    let said = error.raw_os_error().map(Errno::from_raw);
+    matches!(
+        said,
+        Some(Errno::EPERM | Errno::ENOSPC | Errno::EINVAL | Errno::ENOSYS)
+    )
+}
+
 #[tokio::test]
 async fn a_namespace_takes_all_its_processes_along() {
     let fixture = fixture("namespace");
     let mut start = shell("setsid sleep 4321 & sleep 100", fixture.path());
     start.namespace = true;
-    let Ok(child) = Child::start(start, fixture.run.registry()).await else {
-        eprintln!("skipped: PID namespaces are not allowed here");
-        return;
+    let child = match Child::start(start, fixture.run.registry()).await {
+        Ok(child) => child,
+        Err(StartError::Launch { source, .. }) if is_forbidden(&source) => {
+            Need::Namespaces.is_missing(source);
+            return;
+        }
+        Err(error) => panic!("{error}"),
     };
     let below = || procfs::tree(child.pid());
     within(async {

@@ -122,9 +122,9 @@ fn an_image_that_a_run_builds_bears_no_label_of_the_run() {
     if !needs::docker() {
         return;
     }
-    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docker/build");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docker/build");
     let image = format!("rehearsal/test-{}:1", std::process::id());
-    let built = Command::new(build)
+    let built = Command::new(script)
         .arg("postgres")
         .env("IMAGE", &image)
         .env(

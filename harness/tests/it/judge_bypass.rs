@@ -1,14 +1,11 @@
 //! Whoever reaches a dependency past the taps makes the verdict an error: of what was
 //! done there nothing was witnessed.
 
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use rehearsal::deployment::Reexecute;
-use rehearsal::deployment::containers::EngineError;
 use rehearsal::embedded::database::Search;
 use rehearsal::ids::RunId;
 use rehearsal::judge::{Judgement, Verdict};
@@ -16,6 +13,8 @@ use rehearsal::manifest::Manifest;
 use rehearsal::rehearsal::{Plan, Rehearsal, Title, Venue, VenueError, VenueOptions};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection as _, Executor as _};
+
+use crate::needs;
 
 fn idle() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/judge/idle.yaml")
@@ -48,10 +47,8 @@ async fn rehearse(
     let opened = Venue::open(manifest, options, Arc::new(|_: &str| {})).await;
     let venue = match opened {
         Ok(venue) => Arc::new(venue),
-        Err(VenueError::Engine(
-            reason @ (EngineError::Absent { .. } | EngineError::Denied { .. }),
-        )) => {
-            eprintln!("SKIPPED, this test needs a container engine: {reason}");
+        Err(VenueError::Engine(reason)) => {
+            needs::of_engine::<()>(Err(reason));
             return None;
         }
         Err(error) => panic!("{error}"),

@@ -13,6 +13,7 @@ mod cli_run;
 mod container_dependencies;
 mod database_server;
 mod desk_forms;
+mod docs_taps;
 mod driver_conformance;
 mod driver_containers;
 mod driver_leftovers;

@@ -82,10 +82,21 @@ pub(crate) async fn start_telling(
     (child, Pid::from_raw(pid))
 }
 
+/// Waits for what must come: longer where the machine has more to do than it can.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(LIMIT, future)
+    let limit = LIMIT.mul_f64(overload().clamp(1.0, 10.0));
+    tokio::time::timeout(limit, future)
         .await
         .expect("took longer than the limit")
+}
+
+/// How many processes want to run for each processor.
+fn overload() -> f64 {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|load| load.parse().ok());
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let processors = u32::try_from(processors).unwrap_or(u32::MAX);
+    load.unwrap_or(1.0) / f64::from(processors)
 }
 
 /// Ends a run that must have nothing left to remove.

@@ -1,7 +1,6 @@
 //! A real database server for this test alone.
 
 use std::fs;
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -10,6 +9,8 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tempfile::TempDir;
+
+use crate::needs::Need;
 
 /// The superuser, who proves its password by SCRAM.
 pub const USER: &str = "owner";
@@ -34,9 +35,7 @@ pub fn server() -> Option<Arc<Server>> {
         return Some(server);
     }
     let Some(bin) = find() else {
-        // Past the capture of the test runner, which would hide it.
-        let line = "SKIPPED: no PostgreSQL server in PATH or /usr/lib/postgresql/*/bin";
-        let _ = writeln!(std::io::stderr(), "{line}");
+        Need::Postgres.is_missing("no server in PATH or /usr/lib/postgresql/*/bin");
         return None;
     };
     let server = Arc::new(Server::start(bin));
