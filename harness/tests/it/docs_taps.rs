@@ -26,6 +26,7 @@ fn place(word: &str) -> Option<Vec<PathBuf>> {
     let place = match word.strip_prefix("board/tests") {
         Some(rest) => harness.join(format!("src/rehearsal/board/tests{rest}")),
         None if word.starts_with("src/") => harness.join(word.trim_end_matches(".rs")),
+        None if word.starts_with("tests/") => harness.join(word),
         None => harness.join("tests/it").join(word),
     };
     let is_path = word.contains('/') || !word.contains(' ');
@@ -68,5 +69,5 @@ fn every_test_that_the_page_of_the_taps_names_exists() {
         }
     }
     assert_eq!(missing, [""; 0], "named in docs/taps.md and not there");
-    assert!(named > 80, "only {named} tests were found in the page");
+    assert!(named > 60, "only {named} tests were found in the page");
 }
