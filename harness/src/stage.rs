@@ -4,6 +4,7 @@
 //! This file answers, for one call (and its reply), which stages it passes and which
 //! ids and captured values stand in it. It knows protocols, not systems.
 
+mod called;
 mod postgres;
 mod spelled;
 mod sqs;
@@ -18,6 +19,8 @@ use crate::manifest::{
 };
 use crate::place;
 use crate::tap::{Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus};
+
+pub use self::called::{concerned_after, concerned_before};
 
 /// A value captured under this name is the job's id: known before any client learns it,
 /// and where no client ever does.

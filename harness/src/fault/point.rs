@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crate::ids::{RoleName, StageName};
+use crate::shape::Wanted;
+use crate::tap::Side;
 
 /// Where a fault acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,17 @@ pub enum Point {
     AnyStage {
         /// Whose stages.
         role: RoleName,
+    },
+    /// When a process of this role makes a call of this shape.
+    Call {
+        /// Whose calls.
+        role: RoleName,
+        /// By this instance alone.
+        instance: Option<u32>,
+        /// Before its dependency gets it, or once it took effect.
+        side: Side,
+        /// Which calls.
+        wanted: Wanted,
     },
     /// When the client submits a message.
     Submission,
@@ -46,6 +59,22 @@ impl fmt::Display for Point {
                 instance: Some(instance),
             } => write!(f, "{stage} by instance {instance}"),
             Self::AnyStage { role } => write!(f, "any stage of the {role}"),
+            Self::Call {
+                role,
+                instance,
+                side,
+                wanted,
+            } => {
+                let side = match side {
+                    Side::Before => "before",
+                    Side::After => "after",
+                };
+                write!(f, "{side} \"{wanted}\" by the {role}")?;
+                match instance {
+                    Some(instance) => write!(f, "-{instance}"),
+                    None => Ok(()),
+                }
+            }
             Self::Submission => write!(f, "the submission"),
         }
     }

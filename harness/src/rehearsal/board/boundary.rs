@@ -57,6 +57,7 @@ impl Director for Board {
 
     fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
         let messages = self.record_call(&call);
+        self.survey_call(&call);
         let board = self.clone();
         Box::pin(async move {
             if board.is_ending(&call.author) {
@@ -119,6 +120,7 @@ impl Director for Board {
         deliverable: bool,
     ) -> BoxFuture<'static, After> {
         self.note_copy(&call, &reply);
+        self.survey_reply(&call, &reply);
         let strangers = self.strangers_delivered(&call, &reply);
         if strangers.is_none() {
             let orphans = self.record_reply(&call, &reply, deliverable);

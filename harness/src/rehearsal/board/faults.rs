@@ -12,10 +12,14 @@ use crate::fault::{Effect, Fault, Point, Whose};
 use crate::history::Event;
 use crate::ids::{FaultId, MessageName, StageName};
 use crate::manifest::Binding;
+use crate::shape::Shape;
 use crate::tap::{Call, Reply, Request, Side};
 
 impl Board {
     pub(in crate::rehearsal) fn arm(&self, fault: Fault) -> FaultId {
+        if matches!(fault.point, Point::Call { .. }) {
+            self.begin_survey();
+        }
         let id = self.next_fault();
         let mut state = self.state();
         let (text, expected) = (fault.to_string(), fault.expected(state.declared));
@@ -47,6 +51,9 @@ impl Board {
 
     /// A stage that a process announces has no call, and so no boundaries of one.
     fn side_of(&self, fault: &Fault) -> Option<Side> {
+        if let Point::Call { side, .. } = &fault.point {
+            return Some(*side);
+        }
         let Point::Stage { stage, .. } = &fault.point else {
             return fault.effect.side();
         };
@@ -225,6 +232,7 @@ pub(super) struct Triggered {
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
     Stage(&'a StageName),
+    Call(&'a Shape),
     Submission,
 }
 
@@ -240,6 +248,19 @@ impl Place<'_> {
             (Self::Stage(_), Point::AnyStage { role }) => {
                 author.is_some_and(|author| author.role == *role)
             }
+            (
+                Self::Call(shape),
+                Point::Call {
+                    role,
+                    instance,
+                    wanted,
+                    ..
+                },
+            ) => author.is_some_and(|author| {
+                author.role == *role
+                    && instance.is_none_or(|wanted| author.instance == wanted)
+                    && wanted.is(shape)
+            }),
             (Self::Submission, Point::Submission) => true,
             _ => false,
         }
@@ -250,6 +271,7 @@ impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stage(stage) => write!(f, "{stage}"),
+            Self::Call(shape) => write!(f, "\"{shape}\""),
             Self::Submission => write!(f, "the submission"),
         }
     }

@@ -11,7 +11,8 @@ use super::Board;
 use super::faults::{Place, Triggered};
 use crate::fault::Point;
 use crate::ids::{Author, FaultId, MessageName, RoleName, StageName};
-use crate::stage::{self, Passage};
+use crate::shape::Shape;
+use crate::stage::{self, Passage, Subject};
 use crate::tap::{
     Call, HttpReply, PgError, PgReply, Reply, Request, Side, SqsReply, TransactionStatus,
 };
@@ -34,6 +35,8 @@ pub(super) enum Held {
 pub(super) enum Interfered {
     /// It is bound to this stage.
     Stage(Passage),
+    /// It has a shape that is named.
+    Call(Shape, Vec<Subject>),
     /// It submits a message.
     Submission,
 }
@@ -55,6 +58,7 @@ impl Board {
             match &armed.fault.point {
                 Point::Stage { stage, .. } => stages.push(stage.clone()),
                 Point::AnyStage { .. } => any = true,
+                Point::Call { .. } => {}
                 Point::Submission => submission = true,
             }
         }
@@ -69,6 +73,7 @@ impl Board {
             let reached = reached.into_iter().filter(|one| wanted(&one.stage));
             found.extend(reached.map(Interfered::Stage));
         }
+        found.extend(self.named_call(call, side, reply));
         if submission && call.author == Author::Client && is_submission(&self.0.manifest, call) {
             found.push(Interfered::Submission);
         }
@@ -91,6 +96,18 @@ impl Board {
                         for message in self.passing(call, &passage.stage, subject).await {
                             let message = message.as_ref();
                             triggered.extend(self.trigger(call, place, Some(side), message));
+                        }
+                    }
+                }
+                Interfered::Call(shape, subjects) => {
+                    let place = Place::Call(&shape);
+                    for subject in &subjects {
+                        let messages = self.attribute(call, subject).await;
+                        if messages.is_empty() {
+                            triggered.extend(self.trigger(call, place, Some(side), None));
+                        }
+                        for message in &messages {
+                            triggered.extend(self.trigger(call, place, Some(side), Some(message)));
                         }
                     }
                 }

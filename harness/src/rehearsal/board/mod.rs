@@ -9,6 +9,7 @@
 //! ```
 
 mod boundary;
+mod calls;
 mod decision;
 mod effects;
 mod faults;
@@ -30,6 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::future::BoxFuture;
 use nix::sys::signal::Signal;
 
+use self::calls::Kept;
+pub use self::calls::Site;
 pub(super) use self::state::Life;
 use self::state::State;
 use super::deliveries::Delivery;
@@ -64,6 +67,8 @@ struct Inner {
     queues: BTreeMap<(DependencyName, String), String>,
     actor: OnceLock<Arc<dyn Actor>>,
     outages: Outages,
+    /// The calls that were made, while somebody asks for them.
+    sites: Mutex<Option<Vec<Kept>>>,
     state: Mutex<State>,
 }
 
@@ -80,6 +85,7 @@ impl Board {
             queues,
             actor: OnceLock::new(),
             outages,
+            sites: Mutex::default(),
             state: Mutex::default(),
         }))
     }

@@ -1,0 +1,222 @@
+//! Faults at calls that no stage names: a part of the call's shape names it.
+
+use std::sync::Arc;
+
+use nix::sys::signal::Signal;
+
+use super::fault::check_code;
+use super::objections;
+use crate::fault::{Effect, Fault, Point};
+use crate::gherkin::{Arguments, Step, StepError, StepKind};
+use crate::manifest::{DependencyProtocol, Manifest};
+use crate::shape::Wanted;
+use crate::suite::Scene;
+use crate::tap::Side;
+
+const GROUP: &str = "faults";
+
+/// What a phrase about a call does to it.
+type Make = fn(&Arguments) -> Result<Effect, StepError>;
+
+pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
+    let kill: Make = |_| Ok(Effect::Signal(Signal::SIGKILL));
+    let signal: Make = |arguments| Ok(Effect::Signal(arguments.signal(1)));
+    let at_a_side = [
+        (
+            "is killed before",
+            Side::Before,
+            0,
+            kill,
+            "Given the worker is killed before \"update parcels\" of M3 once",
+            "SIGKILL hits the process that is about to make such a call for the message. A part of a statement names a call, an SQS action, or method and route of a request.",
+        ),
+        (
+            "is killed after",
+            Side::After,
+            0,
+            kill,
+            "Given the worker is killed after \"DeleteMessage\" of M3 once",
+            "SIGKILL hits the process whose call took effect, before it learns of it.",
+        ),
+        (
+            "gets {signal} before",
+            Side::Before,
+            1,
+            signal,
+            "Given the worker gets SIGTERM before \"POST /parcels\" of M1 once",
+            "The process that is about to make such a call for the message gets a signal.",
+        ),
+        (
+            "gets {signal} after",
+            Side::After,
+            1,
+            signal,
+            "Given the worker gets SIGTERM after \"commit of update parcels\" of M1 once",
+            "The process whose call took effect gets a signal before it learns of it.",
+        ),
+    ];
+    let at_the_call: [(&str, usize, Make, &str, &str); 5] = [
+        (
+            "loses its request",
+            0,
+            |_| Ok(Effect::LoseRequest),
+            "Given the worker loses its request at \"DeleteMessage\" of M1 once",
+            "The call never reaches its dependency; the process loses the connection.",
+        ),
+        (
+            "loses the reply",
+            0,
+            |_| Ok(Effect::LoseReply),
+            "Given the worker loses the reply at \"commit of update parcels\" of M1 once",
+            "The call takes effect; the process loses the connection and never learns of it.",
+        ),
+        (
+            "is refused with {word}",
+            1,
+            |arguments| Ok(Effect::Answer(arguments.text(1).to_owned())),
+            "Given the worker is refused with 503 at \"POST /parcels\" of M1 the first 2 times",
+            "The call never reaches its dependency; the process gets an error: a status code, an error of SQS by name, or an SQLSTATE.",
+        ),
+        (
+            "is delayed by {duration}",
+            1,
+            |arguments| Ok(Effect::Delay(arguments.duration(1))),
+            "Given the worker is delayed by 2s at \"POST /parcels\" of M1 once",
+            "The call reaches its dependency so much later.",
+        ),
+        (
+            "is heard twice",
+            0,
+            |_| Ok(Effect::Duplicate),
+            "Given the worker is heard twice at \"POST /parcels\" of M1 once",
+            "The network repeats the call: its dependency gets it twice. Not for databases.",
+        ),
+    ];
+    let sided = at_a_side
+        .into_iter()
+        .map(|(effect, side, own, make, example, doc)| {
+            let words = Words { example, doc };
+            phrase(
+                manifest,
+                &format!("{effect} "),
+                (Some(side), own, make),
+                words,
+            )
+        });
+    let plain = at_the_call
+        .into_iter()
+        .map(|(effect, own, make, example, doc)| {
+            let words = Words { example, doc };
+            phrase(manifest, &format!("{effect} at "), (None, own, make), words)
+        });
+    sided.chain(plain).collect()
+}
+
+struct Words {
+    example: &'static str,
+    doc: &'static str,
+}
+
+/// A phrase about a process and a call; the numbers say at which side, how many values the
+/// effect takes, and what it is.
+fn phrase(
+    manifest: &Arc<Manifest>,
+    effect: &str,
+    (side, own, make): (Option<Side>, usize, Make),
+    words: Words,
+) -> Step<Scene> {
+    let manifest = Arc::clone(manifest);
+    let fault = move |manifest: &Manifest, arguments: &Arguments| -> Result<Fault, StepError> {
+        let effect = make(arguments)?;
+        let process = arguments.process(0);
+        let wanted = Wanted::parse(arguments.text(1 + own))
+            .map_err(|error| StepError::invalid(error.to_string()))?;
+        check(manifest, &wanted, &effect)?;
+        let side = side.or(effect.side()).unwrap_or(Side::Before);
+        Ok(Fault {
+            effect,
+            point: Point::Call {
+                role: process.role,
+                instance: process.instance,
+                side,
+                wanted,
+            },
+            whose: arguments.whose(2 + own),
+            times: arguments.times(3 + own),
+        })
+    };
+    Step::given(format!(
+        "the {{process}} {effect}{{string}} of {{whose}} {{times}}"
+    ))
+    .also(StepKind::When)
+    .doc(words.doc)
+    .example(words.example)
+    .group(GROUP)
+    .checked(move |arguments, _| objections(fault(&manifest, arguments)))
+    .run(move |scene: &mut Scene, arguments, _, _| {
+        Box::pin(async move {
+            let fault = fault(scene.manifest(), &arguments)?;
+            scene.arm(fault)
+        })
+    })
+}
+
+/// Whether such a call can be made at all, and the effect suits it.
+fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), StepError> {
+    let protocol = wanted.protocol();
+    let speaks = manifest
+        .dependencies
+        .keys()
+        .any(|dependency| manifest.protocol_of(dependency) == protocol);
+    if !speaks {
+        let what = match protocol {
+            DependencyProtocol::Postgres => "a statement",
+            DependencyProtocol::Sqs => "an action of SQS",
+            DependencyProtocol::Http => "a request",
+        };
+        return Err(StepError::invalid(format!(
+            "\"{wanted}\" names {what}, and the manifest has no dependency that takes one"
+        ))
+        .with_help(
+            "write a part of a statement (`update parcels`), an SQS action (`DeleteMessage`) or a request (`POST /parcels`)",
+        ));
+    }
+    match effect {
+        Effect::Answer(code) => check_code(protocol, code),
+        Effect::Duplicate if protocol == DependencyProtocol::Postgres => {
+            Err(StepError::invalid("a database connection repeats no call"))
+        }
+        Effect::Delay(delay) if delay.is_zero() => {
+            Err(StepError::invalid("a delay of nothing delays nothing"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let path = std::path::Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/manifests/good.yaml"
+        ));
+        Manifest::load(path).unwrap_or_else(|error| panic!("{}", error.plain()))
+    }
+
+    fn objection(wanted: &str, effect: &Effect) -> Option<String> {
+        let wanted = Wanted::parse(wanted).unwrap();
+        let checked = check(&manifest(), &wanted, effect);
+        checked.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_effect_that_cannot_happen_to_such_a_call_is_refused() {
+        assert_eq!(objection("insert into orders", &Effect::LoseReply), None);
+        let told = objection("insert into orders", &Effect::Duplicate);
+        assert_eq!(told.unwrap(), "a database connection repeats no call");
+        let told = objection("DeleteMessage", &Effect::Answer("40001".to_owned()));
+        assert!(told.unwrap().contains("no error of SQS"));
+    }
+}
