@@ -22,7 +22,7 @@ macro_rules! tables {
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "attempts" "operator"
-        "observations" "background" "consumption" "limits" "driver";
+        "observations" "background" "consumption" "explore" "limits" "driver";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
@@ -44,7 +44,7 @@ tables! {
     CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
         "probes";
     MESSAGES: "messages" = "submit" "recognise" "kinds";
-    SUBMIT: "submit" = "process" "request" "headers" "body" "job" "durable";
+    SUBMIT: "submit" = "process" "queue" "request" "headers" "body" "job" "durable";
     BIND: "bind" = "statement" "bind";
     KIND: "kind" = "content" "type" "kills";
     STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "fleet" "doc";
@@ -58,6 +58,7 @@ tables! {
     EXHAUSTED: "exhausted" = "end" "by" "label" "limit" "counted" "content" "last_stage";
     OBSERVATION: "observation" = "dependency" "query" "operator" "path" "base64" "process"
         "request" "json";
+    EXPLORE: "explore" = "allowed" "ignore";
     LIMITS: "limits" = "step" "scenario" "quiet" "linger" "hidden" "build";
 }
 

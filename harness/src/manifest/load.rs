@@ -11,6 +11,7 @@ use super::consumption::read_consumption;
 use super::context::Context;
 use super::dependencies::read_dependencies;
 use super::error::{Invalid, ManifestError};
+use super::explore::read_explore;
 use super::keys;
 use super::messages::read_messages;
 use super::node::{Node, Value};
@@ -22,7 +23,7 @@ use super::source::Source;
 use super::stages::read_stages;
 use super::table::{Table, choice, named_things, scalar, text, wrong_type};
 use super::totals::{read_order, read_resting, read_stage_name, read_terminal, read_totals};
-use super::{Limits, Manifest, Provide, Setting};
+use super::{Explore, Limits, Manifest, Provide, Setting};
 use crate::deployment::DriverKind;
 
 /// The version of the manifest that is read here.
@@ -153,13 +154,9 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
     let messages = table
         .need(cx, "messages")
         .and_then(|node| read_messages(cx, node));
-    let stages = table
-        .need(cx, "stages")
-        .and_then(|node| read_stages(cx, node));
+    let stages = optional(cx, &table, "stages", IndexMap::new, read_stages);
     let totals = optional(cx, &table, "totals", IndexMap::new, read_totals);
-    let terminal = table
-        .need(cx, "terminal")
-        .and_then(|node| read_terminal(cx, node));
+    let terminal = optional(cx, &table, "terminal", IndexMap::new, read_terminal);
     let replay = optional(
         cx,
         &table,
@@ -186,6 +183,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         || None,
         |cx, node| read_consumption(cx, node).map(Some),
     );
+    let explore = optional(cx, &table, "explore", Explore::default, read_explore);
     let limits = optional(cx, &table, "limits", Limits::default, read_limits);
     let driver = optional(cx, &table, "driver", DriverKind::default, |cx, node| {
         let what = table.what("driver");
@@ -215,6 +213,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         observations: observations?,
         background: background?,
         consumption: consumption?,
+        explore: explore?,
         limits: limits?,
         driver: driver?,
     })

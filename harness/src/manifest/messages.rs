@@ -11,10 +11,11 @@ use super::node::{Node, Value};
 use super::place::{Holder, check_header, read_bind, read_list, read_place, read_single_place};
 use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, ProtocolName};
+use super::processes::read_queue;
 use super::route::split_request;
 use super::table::{Table, choice, named, named_things, template, text, wrong_type};
 use super::totals::read_stage_name;
-use super::{Kind, Messages, Place, Recognise, Submit, Template};
+use super::{Kind, Messages, Place, Recognise, Submit, SubmitPut, SubmitRequest, Template};
 use crate::ids::{DependencyName, RoleName};
 
 pub(super) fn read_messages<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Messages> {
@@ -26,9 +27,10 @@ pub(super) fn read_messages<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<
         None => Some(IndexMap::new()),
         Some(node) => read_recognise(cx, node),
     };
-    let kinds = table
-        .need(cx, "kinds")
-        .and_then(|node| read_kinds(cx, node));
+    let kinds = match table.get("kinds") {
+        None => Some(IndexMap::from([(PLAIN.to_owned(), plain())])),
+        Some(node) => read_kinds(cx, node),
+    };
     Some(Messages {
         submit: submit?,
         recognise: recognise?,
@@ -36,8 +38,48 @@ pub(super) fn read_messages<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<
     })
 }
 
+/// The one kind where the manifest names none.
+const PLAIN: &str = "plain";
+
+fn plain() -> Kind {
+    Kind {
+        content: None,
+        media_type: "text/plain".to_owned(),
+        kills: None,
+    }
+}
+
 fn read_submit<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Submit> {
     let table = Table::read(cx, node, keys::SUBMIT, "`submit`")?;
+    if table.get("queue").is_some() {
+        let (key, node) = table.exactly_one(cx, &["process", "queue"])?;
+        let others = ["request", "headers", "job", "durable"];
+        table.refuse(cx, &others, "a submission that a process takes");
+        return read_put(cx, &table, node, &table.what(key)).map(Submit::Put);
+    }
+    read_request(cx, &table).map(Submit::Request)
+}
+
+/// `dependency/queue`, or a queue whose name is the only one.
+fn read_put<'n>(
+    cx: &mut Context<'n>,
+    table: &Table<'n>,
+    node: &'n Node,
+    what: &str,
+) -> Option<SubmitPut> {
+    let (dependency, queue) = read_queue(cx, node, what)?;
+    let placeholders = Placeholders::of_submit(&cx.names);
+    let body = table
+        .need(cx, "body")
+        .and_then(|node| read_json(cx, node, &table.what("body"), &placeholders));
+    Some(SubmitPut {
+        dependency,
+        queue,
+        body: body?,
+    })
+}
+
+fn read_request<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<SubmitRequest> {
     let placeholders = Placeholders::of_submit(&cx.names);
     let role = table.need_text(cx, "process").and_then(|(name, span)| {
         cx.listening(span, name, "`submit`")?;
@@ -72,7 +114,7 @@ fn read_submit<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Submit> {
         Some(node) => read_stage_name(cx, node, &table.what("durable")).map(Some),
     };
     let (method, path) = request?;
-    Some(Submit {
+    Some(SubmitRequest {
         role: role?,
         method,
         path,
@@ -272,7 +314,7 @@ fn read_kind<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<Kin
         Some(Some((role, span))) => cx.process(span, role).map(|_| Some(RoleName::new(role))),
     };
     Some(Kind {
-        content: content?,
+        content: Some(content?),
         media_type: media_type?,
         kills: kills?,
     })

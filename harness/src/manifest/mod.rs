@@ -19,6 +19,7 @@ mod dependencies;
 mod dependency;
 mod duration;
 mod error;
+mod explore;
 mod figures;
 mod json_path;
 mod keys;
@@ -100,7 +101,8 @@ pub struct Manifest {
     pub stages: IndexMap<StageName, Stage>,
     /// How the totals are counted.
     pub totals: IndexMap<String, Total>,
-    /// What ends a job for good, and which stage witnesses it. At least one.
+    /// What ends a job for good, and which stage witnesses it. Without any, what becomes of
+    /// a message is judged by exploring alone.
     pub terminal: IndexMap<String, Terminal>,
     /// The stage whose passage begins a new series for its message: an operator's replay.
     pub replay: Option<StageName>,
@@ -118,6 +120,8 @@ pub struct Manifest {
     pub background: Vec<Background>,
     /// What consumers may do at a time, if the system says so.
     pub consumption: Option<Consumption>,
+    /// What exploring takes as it is.
+    pub explore: Explore,
     /// How long things may take.
     pub limits: Limits,
     /// How processes are run, unless the command line says otherwise.
@@ -312,9 +316,47 @@ pub struct Messages {
     pub kinds: IndexMap<String, Kind>,
 }
 
+/// How a message comes in.
+#[derive(Clone, Debug)]
+pub enum Submit {
+    /// A process of the system takes it.
+    Request(SubmitRequest),
+    /// It is put on a queue.
+    Put(SubmitPut),
+}
+
+impl Submit {
+    /// The process that takes it, if one does.
+    pub fn role(&self) -> Option<&RoleName> {
+        match self {
+            Self::Request(request) => Some(&request.role),
+            Self::Put(_) => None,
+        }
+    }
+
+    /// The stage at which the job is durable, if the manifest names one.
+    pub fn durable(&self) -> Option<&StageName> {
+        match self {
+            Self::Request(request) => request.durable.as_ref(),
+            Self::Put(_) => None,
+        }
+    }
+}
+
+/// A message that is put on a queue. Its id is its key: `${message.key}`.
+#[derive(Clone, Debug)]
+pub struct SubmitPut {
+    /// Whose queue.
+    pub dependency: DependencyName,
+    /// The queue, as the manifest names it.
+    pub queue: String,
+    /// JSON; strings in it are templates.
+    pub body: serde_json::Value,
+}
+
 /// The request that submits a message.
 #[derive(Clone, Debug)]
-pub struct Submit {
+pub struct SubmitRequest {
     /// The process that takes it.
     pub role: RoleName,
     /// The method.
@@ -355,8 +397,8 @@ pub struct BindPlace {
 /// What a message may carry.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// The file with the content, relative to the manifest.
-    pub content: PathBuf,
+    /// The file with the content, relative to the manifest; none: the message's name.
+    pub content: Option<PathBuf>,
     /// Its media type.
     pub media_type: String,
     /// The role whose process dies of it: an announced death.
@@ -505,6 +547,15 @@ pub struct Consumption {
     pub stopped: Option<StageName>,
     /// How many receives each consumer may begin in a pause.
     pub probes: u32,
+}
+
+/// What exploring takes as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Explore {
+    /// Ends that a message may have under faults, though it has another without.
+    pub allowed: Vec<String>,
+    /// Tables, columns (`table.column`) and dependencies that are not compared.
+    pub ignore: Vec<String>,
 }
 
 /// How long things may take.

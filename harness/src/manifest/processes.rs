@@ -64,7 +64,7 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     };
     let consumes = match table.get("consumes") {
         None => Some(None),
-        Some(node) => read_consumes(cx, node, &table.what("consumes")).map(Some),
+        Some(node) => read_queue(cx, node, &table.what("consumes")).map(Some),
     };
     let ready = match (table.get("ready"), &consumes) {
         (Some(node), _) => read_ready(cx, node, name),
@@ -152,7 +152,7 @@ fn read_ready<'n>(cx: &mut Context<'n>, node: &'n Node, process: &str) -> Option
 }
 
 /// `dependency/queue`.
-fn read_consumes<'n>(
+pub(super) fn read_queue<'n>(
     cx: &mut Context<'n>,
     node: &'n Node,
     what: &str,

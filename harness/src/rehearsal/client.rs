@@ -11,7 +11,9 @@ use super::messages::key_of;
 use super::{ProcessError, Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::{MessageName, RoleName};
-use crate::manifest::{Manifest, PathStep, Place, UnknownPlaceholder, render_json};
+use crate::manifest::{
+    Manifest, PathStep, Place, Submit, SubmitPut, UnknownPlaceholder, render_json,
+};
 use crate::place;
 use crate::tap::{Call, HttpRequest, Request};
 
@@ -120,16 +122,12 @@ impl Rehearsal {
     }
 
     async fn send(&self, posting: &Posting) -> Result<ClientAnswer, RehearsalError> {
-        let submit = &self.manifest.messages.submit;
-        let front = self.processes.front(&submit.role).await?;
-        let key = key_of(&posting.key);
-        let kind = self.contents.kind(&posting.content);
-        let lookup = |name: &str| match name {
-            "message.name" => Some(posting.content.as_str().to_owned()),
-            "message.key" => Some(key.clone()),
-            "message.kind" => kind.clone(),
-            _ => self.dependencies.settings().get(name).cloned(),
+        let submit = match &self.manifest.messages.submit {
+            Submit::Request(request) => request,
+            Submit::Put(put) => return self.send_to_queue(put, posting).await,
         };
+        let front = self.processes.front(&submit.role).await?;
+        let lookup = |name: &str| self.value(posting, name);
         let path = match submit.path.render(&lookup) {
             Ok(path) => path,
             Err(source) => return Err(placeholder(&submit.role, source)),
@@ -159,6 +157,38 @@ impl Rehearsal {
             Err(error) => return Ok(ClientAnswer::none(innermost(&error))),
         };
         Ok(understood(&submit.job, path, answer).await)
+    }
+
+    /// The value of a placeholder in what a client sends.
+    fn value(&self, posting: &Posting, name: &str) -> Option<String> {
+        match name {
+            "message.name" => Some(posting.content.as_str().to_owned()),
+            "message.key" => Some(key_of(&posting.key)),
+            "message.kind" => self.contents.kind(&posting.content),
+            _ => self.dependencies.settings().get(name).cloned(),
+        }
+    }
+
+    /// Puts a message on its queue: its job is its key.
+    async fn send_to_queue(
+        &self,
+        put: &SubmitPut,
+        posting: &Posting,
+    ) -> Result<ClientAnswer, RehearsalError> {
+        let body = match render_json(&put.body, &|name: &str| self.value(posting, name)) {
+            Ok(body) if posting.reversed => reversed(&body),
+            Ok(body) => body.to_string(),
+            Err(error) => return Ok(ClientAnswer::none(error.to_string())),
+        };
+        let sent = self.dependencies.put(&put.dependency, &put.queue, &body);
+        let message_id = sent.await?;
+        let own = &self.dependencies.queues[&put.dependency].queues[&put.queue].name;
+        self.board.put(&posting.content, own, &message_id);
+        Ok(ClientAnswer {
+            status: None,
+            job: Some(key_of(&posting.key)),
+            said: format!("{message_id} is on {}", put.queue),
+        })
     }
 
     /// Submits a message several times at the same moment, under its one key.
@@ -297,7 +327,9 @@ fn innermost(error: &dyn std::error::Error) -> String {
 
 /// Whether a call of the client submits a message.
 pub(super) fn is_submission(manifest: &Manifest, call: &Call) -> bool {
-    let submit = &manifest.messages.submit;
+    let Submit::Request(submit) = &manifest.messages.submit else {
+        return false;
+    };
     let Request::Http(request) = &call.request else {
         return false;
     };

@@ -80,12 +80,17 @@ impl Rehearsal {
     /// Makes a message known to the board and to the services that the harness plays.
     pub(super) fn declare(&mut self, message: &PlannedMessage) -> Result<(), RehearsalError> {
         let kind = &self.manifest.messages.kinds[&message.kind];
-        let path = self.manifest.root.join(&kind.content);
-        let bytes = fs::read(&path).map_err(|source| RehearsalError::Content {
-            kind: message.kind.clone(),
-            path,
-            source,
-        })?;
+        let bytes = match &kind.content {
+            None => message.name.as_str().as_bytes().to_vec(),
+            Some(content) => {
+                let path = self.manifest.root.join(content);
+                fs::read(&path).map_err(|source| RehearsalError::Content {
+                    kind: message.kind.clone(),
+                    path,
+                    source,
+                })?
+            }
+        };
         let bytes = Bytes::from(bytes);
         let name = &message.name;
         let history = self.board.history();

@@ -6,6 +6,14 @@ use crate::fault::{Effect, Fault, Point, Times};
 use crate::manifest::{Binding, DeadLetter, Manifest, Pattern, Protocol, Template};
 use nix::sys::signal::Signal;
 
+const NO_ENDS: &str = "the manifest names no end of a job (`terminal`), so nothing tells here \
+    whether a message is lost: `rehearse explore` compares what is durable instead";
+
+/// What cannot be judged, because the manifest does not say it.
+pub(super) fn unjudged(manifest: &Manifest) -> Option<String> {
+    manifest.terminal.is_empty().then(|| NO_ENDS.to_owned())
+}
+
 /// What a person should know who reads the verdict.
 pub(super) fn warnings(manifest: &Manifest, plan: &Plan) -> Vec<String> {
     let mut warnings = lacking_room(manifest, plan);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rehearsal::ids::{DependencyName, RoleName, StageName};
 use rehearsal::manifest::{
     Binding, CapturePlace, Defect, Manifest, Observation, Pattern, Pipeline, Place, Protocol,
-    Ready, Recognise, ReplyBody, Restart, Template, render_json,
+    Ready, Recognise, ReplyBody, Restart, Submit, Template, render_json,
 };
 use rehearsal::tap::Side;
 use serde_json::json;
@@ -229,7 +229,9 @@ fn dependencies_keep_what_was_written() {
 #[test]
 fn messages_and_stages_keep_what_was_written() {
     let manifest = load(WHOLE);
-    let submit = &manifest.messages.submit;
+    let Submit::Request(submit) = &manifest.messages.submit else {
+        panic!("a process takes it");
+    };
     let body = render_json(&submit.body, &|_| Some("M3".to_owned())).unwrap();
     assert_eq!(body, json!({ "item": "M3", "tags": [1, true, null, 1.5] }));
     let Place::Body(pipeline) = &submit.job else {

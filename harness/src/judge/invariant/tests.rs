@@ -2,6 +2,7 @@
 
 use super::{conservation, delete_after_end, one_end, order, told, write_once};
 use crate::judge::story::{Story, packer};
+use crate::manifest::Submit;
 
 fn accepts(story: &Story) {
     assert_eq!(story.broken_rules(), Vec::<&str>::new(), "{story:#?}");
@@ -369,7 +370,10 @@ mod telling {
     #[test]
     fn before_the_job_is_durable_is_wrong() {
         let mut manifest = MANIFEST.clone();
-        manifest.messages.submit.durable = Some("tried".into());
+        let Submit::Request(request) = &mut manifest.messages.submit else {
+            panic!("a process takes submissions here");
+        };
+        request.durable = Some("tried".into());
         let judged = |story: &Story| -> Vec<Violation> {
             let entries = story.entries();
             let evidence = Evidence {

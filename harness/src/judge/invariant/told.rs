@@ -69,7 +69,7 @@ struct Durable<'e> {
 
 impl<'e> Durable<'e> {
     fn of(evidence: Evidence<'e>) -> Self {
-        let wanted = evidence.manifest.messages.submit.durable.as_ref();
+        let wanted = evidence.manifest.messages.submit.durable();
         let (mut of, mut of_nobody) = (BTreeMap::new(), None);
         for entry in evidence.entries {
             match &entry.event {

@@ -18,7 +18,7 @@ impl Board {
     pub(super) fn may_await_submissions(&self, author: &Author) -> bool {
         author
             .incarnation()
-            .is_some_and(|by| by.role != self.0.manifest.messages.submit.role)
+            .is_some_and(|by| self.0.manifest.messages.submit.role() != Some(&by.role))
     }
 
     /// Resolves once each group of ids means a message, or no submission is under way.
