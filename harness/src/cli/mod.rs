@@ -3,8 +3,10 @@
 
 mod check;
 mod clean;
+mod explore;
 mod judge;
 mod list;
+mod merge;
 mod run;
 mod serve;
 mod serve_database;
@@ -23,6 +25,7 @@ pub use self::surroundings::Surroundings;
 use crate::deployment::{RunError, RunGuard};
 use crate::embedded::database::Search;
 use crate::gherkin::{Exit, Project, StepError};
+use crate::suite::Suite;
 
 /// What the command line works on.
 pub trait Application {
@@ -34,6 +37,15 @@ pub trait Application {
     /// # Errors
     /// All that is wrong with it, with places and ways to mend it.
     fn load(&self, manifest: &Path) -> Result<Self::Project, Report>;
+
+    /// Reads and checks the manifest of a system that is to be explored. Starts nothing.
+    ///
+    /// # Errors
+    /// All that is wrong with it; or that this program explores no systems.
+    fn suite(&self, manifest: &Path) -> Result<Suite, Report> {
+        let _ = manifest;
+        Err(miette::miette!("this program explores no systems"))
+    }
 
     /// Removes what earlier runs left behind, and says what it removes.
     ///
@@ -64,6 +76,10 @@ struct Arguments {
 enum Command {
     /// Run scenarios; also without this word
     Run(run::RunArguments),
+    /// Find every point at which a process can die or a call can fail, and try each
+    Explore(explore::ExploreArguments),
+    /// Put the results of several shards of an exploration together
+    Merge(merge::MergeArguments),
     /// List the phrases that features may use
     Steps(steps::StepsArguments),
     /// Check the manifest and the features; start nothing
@@ -175,6 +191,8 @@ pub fn main<A: Application>(
     };
     let done = match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(application, &arguments, surroundings),
+        Command::Explore(arguments) => explore::explore(application, &arguments, surroundings),
+        Command::Merge(arguments) => merge::merge(&arguments, surroundings),
         Command::Steps(arguments) => steps::steps(application, &arguments, surroundings),
         Command::Check(arguments) => check::check(application, &arguments, surroundings),
         Command::Judge(arguments) => judge::judge(&arguments, surroundings),

@@ -121,7 +121,9 @@ impl SelectionArguments {
 /// A path that is probably meant to be a command.
 fn mistyped(path: &Path) -> Option<&'static str> {
     let word = path.to_str()?;
-    let commands = ["run", "steps", "check", "clean", "judge", "serve"];
+    let commands = [
+        "run", "explore", "merge", "steps", "check", "clean", "judge", "serve",
+    ];
     commands
         .into_iter()
         .find(|command| strsim::damerau_levenshtein(command, word) <= 2)

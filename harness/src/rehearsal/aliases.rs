@@ -31,6 +31,14 @@ impl Aliases {
         self.known.get(id)
     }
 
+    /// Every id with its message.
+    pub(super) fn all(&self) -> Vec<(String, MessageName)> {
+        let known = self.known.iter();
+        known
+            .map(|(id, message)| (id.clone(), message.clone()))
+            .collect()
+    }
+
     /// All messages that these ids mean, each once.
     pub(super) fn messages<'a>(
         &self,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sqlx::postgres::PgPool;
 
 use super::own::OwnServer;
@@ -18,6 +18,16 @@ use crate::manifest::FIFO_NAME;
 use crate::stub::Stub;
 use crate::tap;
 use crate::tap::sqs::Names;
+
+/// Quoted names of all tables that are the system's own.
+const TABLES: &str = "select format('%I.%I', n.nspname, c.relname) from pg_class c \
+    join pg_namespace n on n.oid = c.relnamespace \
+    where c.relkind in ('r', 'p') and not c.relispartition \
+    and n.nspname <> 'information_schema' and n.nspname not like 'pg\\_%' order by 1";
+
+const SEQUENCES: &str = "select format('%I.%I', schemaname, sequencename)::regclass as name, \
+    max_value - 1000 as most, coalesce(last_value, start_value) as last \
+    from pg_sequences where increment_by > 0";
 
 /// A database of this rehearsal.
 pub(super) struct Database {
@@ -334,6 +344,53 @@ impl Dependencies {
                 _ => Vec::new(),
             })
             .collect())
+    }
+
+    /// Every table of a database with its rows.
+    pub(super) async fn tables(
+        &self,
+        dependency: &DependencyName,
+    ) -> Result<Vec<(String, Vec<Map<String, Value>>)>, DependencyError> {
+        let named = self.texts(dependency, TABLES.to_owned()).await?;
+        let mut tables = Vec::with_capacity(named.len());
+        for quoted in named {
+            let rows = format!("select row_to_json(r)::text from {quoted} r");
+            let rows = self.texts(dependency, rows).await?;
+            let rows = rows
+                .iter()
+                .filter_map(|row| serde_json::from_str(row).ok())
+                .collect();
+            let name = quoted.replace('"', "");
+            let name = name.strip_prefix("public.").unwrap_or(&name);
+            tables.push((name.to_owned(), rows));
+        }
+        Ok(tables)
+    }
+
+    /// Lets every sequence of every database go on so much later.
+    pub(super) async fn advance_sequences(&self, by: i64) -> Result<(), DependencyError> {
+        for dependency in self.databases.keys() {
+            let later =
+                format!("select setval(name, least(most, last + {by}))::text from ({SEQUENCES}) s");
+            self.texts(dependency, later).await?;
+        }
+        Ok(())
+    }
+
+    /// One text a row.
+    async fn texts(
+        &self,
+        dependency: &DependencyName,
+        query: String,
+    ) -> Result<Vec<String>, DependencyError> {
+        let pool = &self.databases[dependency].pool;
+        let asking = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(query.clone()));
+        let asked = asking.fetch_all(pool).await;
+        asked.map_err(|source| DependencyError::Query {
+            dependency: dependency.clone(),
+            query,
+            source: Box::new(source),
+        })
     }
 
     /// A figure by query: one number, or numbers by label.

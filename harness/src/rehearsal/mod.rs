@@ -16,6 +16,7 @@ mod consumption;
 mod control;
 mod deliveries;
 mod dependencies;
+mod durable;
 mod exhausted;
 mod facts;
 mod foreign;
@@ -45,8 +46,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+pub use board::Site;
 pub use client::{ClientAnswer, Posting, Submission};
 pub use dependencies::DependencyError;
+pub use durable::{Durable, Row, Write};
 pub use operator::{OperatorAnswer, OperatorError};
 pub use plan::{Plan, PlanError};
 pub use processes::ProcessError;
@@ -167,6 +170,9 @@ impl Rehearsal {
         let dependencies = venue
             .provide(&manifest, number, settings, stubs, plan.owned())
             .await?;
+        if let Some(offset) = plan.surveyed() {
+            dependencies.advance_sequences(offset).await?;
+        }
         let dependencies = Arc::new(dependencies);
         let queue_names = dependencies.queue_names();
         let board = Board::new(Arc::clone(&manifest), history, queue_names);
@@ -199,11 +205,18 @@ impl Rehearsal {
             stop_expected: plan.stop_expected(),
             patience: plan.patience().unwrap_or(client::PATIENCE),
         };
-        for warning in preflight::warnings(&rehearsal.manifest, plan) {
+        let unjudged = preflight::unjudged(&rehearsal.manifest).filter(|_| !plan.is_surveyed());
+        for warning in preflight::warnings(&rehearsal.manifest, plan)
+            .into_iter()
+            .chain(unjudged)
+        {
             rehearsal.board.history().append(Event::Warned { warning });
         }
         if plan.stop_expected() {
             rehearsal.board.history().append(Event::StopExpected);
+        }
+        if plan.is_surveyed() {
+            rehearsal.board.begin_survey();
         }
         for message in plan.messages() {
             rehearsal.declare(message)?;
@@ -293,6 +306,7 @@ impl Rehearsal {
     /// and removes what was made for this rehearsal. Whatever could not be removed goes
     /// to the history.
     pub async fn end(&mut self) {
+        self.board.note_unmet();
         self.board.disarm_all();
         self.board.outages().heal_all().await;
         self.injections.clear();
@@ -307,6 +321,11 @@ impl Rehearsal {
             self.board.history().append(Event::Trouble { reason });
         }
         self.board.history().append(Event::Ended);
+    }
+
+    /// The calls that were made, if the plan asked to keep them.
+    pub fn survey(&self) -> Vec<Site> {
+        self.board.survey()
     }
 
     /// Notes in the history what the scenario's own steps came to.

@@ -43,6 +43,7 @@ pub struct Plan {
     /// Messages that the harness itself puts on a queue.
     foreign: BTreeSet<MessageName>,
     patience: Option<Duration>,
+    surveyed: Option<i64>,
 }
 
 impl Plan {
@@ -124,6 +125,20 @@ impl Plan {
     /// How long the client waits for an answer.
     pub fn wait_at_most(&mut self, patience: Duration) {
         self.patience = Some(patience);
+    }
+
+    /// Keeps every call, and lets ids that a database hands out begin so much later, so
+    /// that no small number is taken for one.
+    pub fn survey(&mut self, offset: i64) {
+        self.surveyed = Some(offset);
+    }
+
+    pub(super) fn surveyed(&self) -> Option<i64> {
+        self.surveyed
+    }
+
+    pub(super) fn is_surveyed(&self) -> bool {
+        self.surveyed.is_some()
     }
 
     pub(super) fn patience(&self) -> Option<Duration> {

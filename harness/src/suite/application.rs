@@ -69,6 +69,10 @@ impl Application for Rehearsals {
         Ok(Suite::new(manifest, self.surroundings.clone()))
     }
 
+    fn suite(&self, manifest: &Path) -> Result<Suite, miette::Report> {
+        self.load(manifest)
+    }
+
     fn begin_serving(&self) -> Result<(RunGuard, Search), RunError> {
         let Surroundings {
             ambient,

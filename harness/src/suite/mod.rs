@@ -156,6 +156,38 @@ impl Project for Suite {
         notes: &Notes,
         _: &Interrupt,
     ) -> Result<Shared<Self>, StepError> {
+        let notes = notes.clone();
+        let tell = Arc::new(move |line: &str| notes.say(line));
+        self.venue(run, tell).await.map(Arc::new)
+    }
+
+    async fn finish(&self, shared: Arc<Shared<Self>>) -> Result<(), StepError> {
+        let left = shared.close().await;
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(StepError::broken(format!(
+            "the run left something behind: {}",
+            left.join("; ")
+        )))
+    }
+}
+
+impl Suite {
+    /// The manifest.
+    pub fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    /// Builds the system and starts what all its rehearsals share.
+    ///
+    /// # Errors
+    /// When anything of it cannot be had.
+    pub async fn venue(
+        &self,
+        run: &RunInfo,
+        tell: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Venue, StepError> {
         let Surroundings {
             ambient,
             state_root,
@@ -172,22 +204,7 @@ impl Project for Suite {
             watchdog: self.surroundings.watchdog(),
             program,
         };
-        let notes = notes.clone();
-        let tell = Arc::new(move |line: &str| notes.say(line));
-        let venue = Venue::open(Arc::clone(&self.manifest), options, tell)
-            .await
-            .map_err(StepError::broken)?;
-        Ok(Arc::new(venue))
-    }
-
-    async fn finish(&self, shared: Arc<Shared<Self>>) -> Result<(), StepError> {
-        let left = shared.close().await;
-        if left.is_empty() {
-            return Ok(());
-        }
-        Err(StepError::broken(format!(
-            "the run left something behind: {}",
-            left.join("; ")
-        )))
+        let venue = Venue::open(Arc::clone(&self.manifest), options, tell).await;
+        venue.map_err(StepError::broken)
     }
 }

@@ -28,6 +28,11 @@ impl Board {
         id == message.as_str() || self.state().aliases.get(id) == Some(message)
     }
 
+    /// All ids that mean a message.
+    pub(in crate::rehearsal) fn ids(&self) -> Vec<(String, MessageName)> {
+        self.state().aliases.all()
+    }
+
     /// The harness is about to put a message on a queue.
     pub(in crate::rehearsal) fn putting(&self, message: &MessageName, body: &str) {
         let mut state = self.state();

@@ -3,7 +3,9 @@
 
 mod ahead;
 mod barrier;
+mod call;
 mod client;
+mod durable;
 mod fault;
 mod figure;
 mod fleet;
@@ -33,6 +35,7 @@ pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {
         setting::pack(manifest),
         message::pack(),
         fault::pack(manifest),
+        call::pack(manifest),
         outage::pack(manifest),
         fleet::pack(),
         client::pack(),
@@ -45,6 +48,7 @@ pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {
         log::pack(manifest),
         total::pack(manifest),
         operator::pack(),
+        durable::pack(),
     ]
 }
 

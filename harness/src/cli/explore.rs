@@ -1,0 +1,425 @@
+//! `rehearse explore`: every point of a system is found and tried.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::{Application, Halt, ManifestArgument, REPORTS, Surroundings};
+use crate::deployment::DriverKind;
+use crate::explore::{
+    Accepted, Answer, Course, ExploreError, Outcome, Progress, Proven, Request, Strike,
+    explore as run, proofs, read_outcomes, write_counterexamples,
+};
+use crate::gherkin::{
+    self, Exit, Interrupt, Place, Plan, Project as _, RunEvent, RunInfo, RunOptions, Selection,
+    Shard, new_run_id,
+};
+use crate::ids::{MessageName, RoleName};
+use crate::manifest::{Manifest, nearest};
+use crate::suite::Suite;
+
+/// Where accepted points are listed.
+const ACCEPTED: &str = "rehearsal-explored.json";
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct ExploreArguments {
+    #[command(flatten)]
+    manifest: ManifestArgument,
+    /// What is done at each point: kill, terminate, lost-request, lost-reply, refused, twice;
+    /// several, or `all`
+    #[arg(
+        long,
+        value_name = "EFFECT",
+        default_value = "kill",
+        value_delimiter = ','
+    )]
+    effect: Vec<String>,
+    /// Only points of this process; several
+    #[arg(long, value_name = "PROCESS")]
+    process: Vec<String>,
+    /// How many messages each rehearsal submits
+    #[arg(long, value_name = "N", default_value = "1")]
+    messages: NonZeroUsize,
+    /// The message whose calls are struck
+    #[arg(long, value_name = "MESSAGE", default_value = "M1")]
+    of: String,
+    /// Try also boundaries that are one to a process that dies there
+    #[arg(long)]
+    unmerged: bool,
+    /// How many rehearsals run side by side [default: two for each core]
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Only the K-th of N shares of the points; `rehearse merge` puts them together
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
+    /// Go on where this run was interrupted: its directory
+    #[arg(long, value_name = "RUN")]
+    resume: Option<PathBuf>,
+    /// Fail where anything is worse than this list of accepted points says
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    check: Option<PathBuf>,
+    /// Write what is found to the list of accepted points
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    accept: Option<PathBuf>,
+    /// Where each run gets a directory for its results
+    #[arg(long, value_name = "DIR", default_value = REPORTS)]
+    reports: PathBuf,
+    /// How processes are run: processes or containers [default: as the manifest says]
+    #[arg(long, value_name = "DRIVER")]
+    driver: Option<DriverKind>,
+    /// Every random choice comes from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+pub(super) fn explore<A: Application>(
+    application: &A,
+    arguments: &ExploreArguments,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
+    let suite = application
+        .suite(&arguments.manifest.manifest)
+        .map_err(Halt::invalid)?;
+    let accepted = arguments.check.as_deref().map(Accepted::read).transpose();
+    let accepted = accepted.map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    let id = new_run_id();
+    let directory = arguments.reports.join(id.as_str());
+    let request = request(arguments, suite.manifest(), id.as_str(), directory.clone())?;
+    let info = RunInfo {
+        id,
+        seed: arguments.seed,
+        directory,
+        real_time: false,
+        driver: arguments.driver,
+    };
+    surroundings.say(&defaults(&request, suite.manifest()));
+    let suite = Arc::new(suite);
+    let course = on_venue(&suite, &info, &request, surroundings)?;
+    let proven = prove(&suite, &info, &request, &course, surroundings)?;
+    let answer = Answer {
+        plan: &course.plan,
+        outcomes: &course.outcomes,
+        proven,
+    };
+    let mut text = format!("\n{}{}\n", answer.tables(), answer.failures());
+    text += &answer.summary(course.tried, course.took);
+    text += &format!("results: {}\n", request.directory.display());
+    if course.interrupted {
+        text += &format!(
+            "interrupted; go on with `rehearse explore --resume {}`\n",
+            request.directory.display()
+        );
+    }
+    surroundings.say(&text);
+    let exit = conclude(arguments, accepted.as_ref(), &answer, surroundings)?;
+    Ok(if course.interrupted {
+        Exit::Interrupted
+    } else if request.shard.is_some() && answer.exit() == Exit::Unproven {
+        // A share is whole when all that fell to it was proven.
+        let unproven = course
+            .outcomes
+            .iter()
+            .any(|one| one.mark.exit() != Exit::Passed);
+        if unproven { exit } else { Exit::Passed }
+    } else {
+        exit
+    })
+}
+
+/// Writes or compares the list of accepted points.
+fn conclude(
+    arguments: &ExploreArguments,
+    accepted: Option<&Accepted>,
+    answer: &Answer<'_>,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
+    let found = Accepted::of(answer.outcomes);
+    let mut exit = answer.exit();
+    if let Some(accepted) = accepted {
+        let regressions = accepted.regressions(&found);
+        for regression in &regressions {
+            surroundings.say(&format!("worse than accepted: {regression}\n"));
+        }
+        exit = if regressions.is_empty() {
+            Exit::Passed
+        } else {
+            exit.max(Exit::Failed)
+        };
+    }
+    if let Some(file) = &arguments.accept {
+        found
+            .write(file)
+            .map_err(|error| Halt::broken(miette::miette!("{error}")))?;
+        surroundings.say(&format!("accepted: {}\n", file.display()));
+    }
+    Ok(exit)
+}
+
+/// What is asked for, checked.
+fn request(
+    arguments: &ExploreArguments,
+    manifest: &Manifest,
+    run: &str,
+    directory: PathBuf,
+) -> Result<Request, Halt> {
+    let mut strikes = Vec::new();
+    for effect in &arguments.effect {
+        if effect == "all" {
+            strikes.extend(Strike::ALL);
+            continue;
+        }
+        let strike: Strike = effect
+            .parse()
+            .map_err(|error| Halt::invalid(miette::miette!("--effect: {error}")))?;
+        strikes.push(strike);
+    }
+    strikes.sort_unstable();
+    strikes.dedup();
+    let mut processes = Vec::new();
+    for process in &arguments.process {
+        let role = RoleName::new(process.as_str());
+        if !manifest.processes.contains_key(&role) {
+            let known = manifest.processes.keys().map(RoleName::as_str);
+            let help = match nearest(process, known.clone()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("known: {}", known.collect::<Vec<_>>().join(", ")),
+            };
+            return Err(Halt::invalid(miette::miette!(
+                help = help,
+                "--process: the manifest has no process `{process}`"
+            )));
+        }
+        processes.push(role);
+    }
+    let messages = u32::try_from(arguments.messages.get()).unwrap_or(u32::MAX);
+    let number = arguments
+        .of
+        .strip_prefix('M')
+        .and_then(|of| of.parse::<u32>().ok());
+    if number.is_none_or(|number| number == 0 || number > messages) {
+        return Err(Halt::invalid(miette::miette!(
+            help = format!("the messages are M1 to M{messages}; `--messages` says how many"),
+            "--of: `{}` is none of the messages",
+            arguments.of
+        )));
+    }
+    let done = match &arguments.resume {
+        None => BTreeMap::new(),
+        Some(run) => read_outcomes(&run_directory(run, &arguments.reports))
+            .map_err(|error| Halt::invalid(miette::miette!("--resume: {error}")))?,
+    };
+    Ok(Request {
+        run: run.to_owned(),
+        messages,
+        of: MessageName::new(arguments.of.as_str()),
+        processes,
+        strikes,
+        unmerged: arguments.unmerged,
+        jobs: arguments.jobs.unwrap_or_else(RunOptions::default_jobs),
+        shard: arguments.shard,
+        seed: arguments.seed,
+        directory,
+        done,
+    })
+}
+
+/// A run's directory, or its name alone.
+pub(super) fn run_directory(run: &Path, reports: &Path) -> PathBuf {
+    if run.is_dir() {
+        run.to_owned()
+    } else {
+        reports.join(run)
+    }
+}
+
+/// What holds because nobody said otherwise.
+fn defaults(request: &Request, manifest: &Manifest) -> String {
+    let effects: Vec<&str> = request.strikes.iter().map(|strike| strike.name()).collect();
+    let mut text = format!(
+        "exploring {}: {} message{}, struck at {}, effect {}, {} at a time, seed {}\n",
+        manifest.name,
+        request.messages,
+        if request.messages == 1 { "" } else { "s" },
+        request.of,
+        effects.join(", "),
+        request.jobs,
+        request.seed,
+    );
+    if manifest.terminal.is_empty() {
+        text += "no ends in the manifest (`terminal`): what is durable is compared alone\n";
+    }
+    text
+}
+
+/// Explores on a venue of its own, which is closed whatever happens.
+fn on_venue(
+    suite: &Arc<Suite>,
+    info: &RunInfo,
+    request: &Request,
+    surroundings: &mut Surroundings,
+) -> Result<Course, Halt> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Halt::broken(miette::miette!("cannot start threads: {error}")))?;
+    let interrupt = surroundings.interrupt.clone();
+    let explored = runtime.block_on(async {
+        let venue = suite.venue(info, Arc::new(|_: &str| {}));
+        let venue = tokio::select! {
+            venue = venue => Arc::new(venue.map_err(Halt::step)?),
+            () = interrupt.raised() => return Err(interrupted()),
+        };
+        let mut tell = |progress: Progress<'_>| surroundings.say(&told(&progress));
+        let explored = run(&venue, request, &interrupt, &mut tell).await;
+        let left = venue.close().await;
+        let course = explored.map_err(halt)?;
+        if left.is_empty() {
+            return Ok(course);
+        }
+        Err(Halt::broken(miette::miette!(
+            "the run left something behind: {}",
+            left.join("; ")
+        )))
+    });
+    runtime.shutdown_timeout(gherkin::Limits::default().grace);
+    explored
+}
+
+fn interrupted() -> Halt {
+    Halt {
+        exit: Exit::Interrupted,
+        report: miette::miette!("interrupted before a point was tried"),
+    }
+}
+
+fn halt(error: ExploreError) -> Halt {
+    let exit = match &error {
+        ExploreError::Rehearsal(_) | ExploreError::Results(_) => Exit::Broken,
+        ExploreError::Unsound { mark, .. } => mark.exit(),
+        ExploreError::Ignored { .. } | ExploreError::NoPoints { .. } => Exit::Invalid,
+        ExploreError::Interrupted => return interrupted(),
+    };
+    let help = match &error {
+        ExploreError::Unsound { .. } => {
+            Some("mend that first: exploring takes what happens without faults as right")
+        }
+        _ => None,
+    };
+    let report = match help {
+        Some(help) => miette::miette!(help = help, "{error}"),
+        None => miette::miette!("{error}"),
+    };
+    Halt { exit, report }
+}
+
+fn told(progress: &Progress<'_>) -> String {
+    match progress {
+        Progress::Planned {
+            plan,
+            here,
+            done,
+            took,
+            left_out,
+        } => {
+            let mut text = String::new();
+            for line in left_out {
+                text += &format!("{line}\n");
+            }
+            text += &format!(
+                "two rehearsals without faults: {:.2} s; {} boundaries, {} points",
+                took.as_secs_f64(),
+                plan.boundaries,
+                plan.points.len(),
+            );
+            if here < &plan.points.len() {
+                text += &format!(", {here} of them here");
+            }
+            if *done > 0 {
+                text += &format!(", {done} known from an earlier run");
+            }
+            text + "\n"
+        }
+        Progress::Tried {
+            outcome,
+            done,
+            of,
+            left,
+        } => format!(
+            "[{done:>3}/{of}] {:<9}  {}: the {}  {:.2} s, some {} s left\n",
+            outcome.mark,
+            outcome.point.strike,
+            outcome.point.class.boundary,
+            outcome.took.as_secs_f64(),
+            left.as_secs(),
+        ),
+    }
+}
+
+/// Writes a counterexample for each failure and runs all of them once more.
+fn prove(
+    suite: &Arc<Suite>,
+    info: &RunInfo,
+    request: &Request,
+    course: &Course,
+    surroundings: &mut Surroundings,
+) -> Result<BTreeMap<String, Proven>, Halt> {
+    let failed: Vec<&Outcome> = course
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.mark.is_failure())
+        .collect();
+    if failed.is_empty() || course.interrupted {
+        return Ok(BTreeMap::new());
+    }
+    let directory = request.directory.join("counterexamples");
+    let files = write_counterexamples(&directory, request.messages, failed.iter().copied())
+        .map_err(|error| Halt::broken(miette::miette!("cannot write counterexamples: {error}")))?;
+    surroundings.say(&format!(
+        "\nrunning {} counterexample{} once more\n",
+        files.len(),
+        if files.len() == 1 { "" } else { "s" }
+    ));
+    let result = rerun(suite, info, &directory, &surroundings.interrupt.clone())?;
+    let proven = proofs(&files, &result);
+    let keys = failed.iter().map(|outcome| outcome.point.key());
+    Ok(keys.zip(proven).collect())
+}
+
+fn rerun(
+    suite: &Arc<Suite>,
+    info: &RunInfo,
+    directory: &Path,
+    interrupt: &Interrupt,
+) -> Result<gherkin::RunResult, Halt> {
+    let selection = Selection {
+        places: vec![Place::Path(directory.to_owned())],
+        ..Selection::default()
+    };
+    let scenarios = selection.pick().map_err(Halt::invalid)?;
+    let vocabulary = suite
+        .vocabulary()
+        .compile()
+        .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
+    let plan = Plan::new(&scenarios, &vocabulary, info.seed).map_err(Halt::invalid)?;
+    let run = Arc::new(RunInfo {
+        id: new_run_id(),
+        directory: directory.join("runs"),
+        ..info.clone()
+    });
+    let options = RunOptions {
+        jobs: RunOptions::default_jobs(),
+        limits: suite.limits(),
+    };
+    let mut nobody = |_: &RunEvent| {};
+    Ok(gherkin::rehearse(
+        suite,
+        &plan,
+        &run,
+        options,
+        interrupt,
+        &mut nobody,
+    ))
+}

@@ -1,0 +1,141 @@
+//! One rehearsal of an exploration: the messages are submitted, a fault strikes or none
+//! does, and what is durable at the end is read.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fault::Fault;
+use crate::ids::MessageName;
+use crate::judge::Judgement;
+use crate::rehearsal::{
+    Durable, Plan, Rehearsal, RehearsalError, Site, Submission, Title, Unrest, Venue,
+};
+
+/// How often a client that was not told its job tries again.
+const TRIES: u32 = 20;
+/// How long it waits before.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
+/// What a rehearsal is to do.
+pub(super) struct Order {
+    pub(super) title: Title,
+    pub(super) messages: Vec<MessageName>,
+    pub(super) faults: Vec<Fault>,
+    /// How much later the ids of databases begin.
+    pub(super) offset: i64,
+    pub(super) directory: PathBuf,
+}
+
+/// What a rehearsal came to.
+pub(super) struct Trial {
+    pub(super) judgement: Judgement,
+    pub(super) durable: Durable,
+    /// Every call.
+    pub(super) survey: Vec<Site>,
+    /// The last end of each message that has one.
+    pub(super) ends: BTreeMap<MessageName, String>,
+    /// Why it did not come to rest.
+    pub(super) unrest: Option<Restless>,
+    pub(super) history: PathBuf,
+}
+
+/// Why a rehearsal did not come to rest.
+pub(super) struct Restless {
+    pub(super) text: String,
+    /// Whether nothing but the harness's own fault kept it from that.
+    pub(super) own_doing: bool,
+}
+
+/// Runs one rehearsal from its fresh deployment to its end.
+pub(super) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, RehearsalError> {
+    let mut plan = Plan::default();
+    let kinds = &venue.manifest().messages.kinds;
+    let kind = kinds.keys().next().map_or("plain", String::as_str);
+    for message in &order.messages {
+        plan.declare(message, kind);
+    }
+    plan.survey(order.offset);
+    for fault in order.faults {
+        plan.arm(fault)
+            .expect("exploring strikes messages that it declared");
+    }
+    let directory = order.directory;
+    let mut rehearsal = Rehearsal::start(venue, &plan, &order.title, directory).await?;
+    let done = drive(&mut rehearsal, &order.messages).await;
+    let concluded = match &done {
+        Ok((_, None)) => ("passed", Vec::new()),
+        Ok((_, Some(restless))) => ("failed", vec![restless.text.clone()]),
+        Err(error) => ("error", vec![error.to_string()]),
+    };
+    rehearsal.conclude(concluded.0.to_owned(), concluded.1);
+    let survey = rehearsal.survey();
+    rehearsal.end().await;
+    let (durable, unrest) = done?;
+    let ends = rehearsal.ledger(|ledger| {
+        let accounts = ledger.accounts.iter();
+        let last = accounts.filter_map(|(message, account)| {
+            let (_, end) = account.ends.last()?;
+            Some((message.clone(), end.clone()))
+        });
+        last.collect()
+    });
+    Ok(Trial {
+        judgement: rehearsal.judgement(),
+        durable,
+        survey,
+        ends,
+        unrest,
+        history: rehearsal.history().path().to_owned(),
+    })
+}
+
+async fn drive(
+    rehearsal: &mut Rehearsal,
+    messages: &[MessageName],
+) -> Result<(Durable, Option<Restless>), RehearsalError> {
+    let limit = rehearsal.manifest().limits.scenario;
+    let driven = tokio::time::timeout(limit, settle(rehearsal, messages)).await;
+    let unrest = match driven {
+        Ok(unrest) => unrest?,
+        Err(_) => Some(Restless {
+            text: format!("it took longer than {limit:?} (`limits.scenario`)"),
+            own_doing: false,
+        }),
+    };
+    Ok((rehearsal.durable().await?, unrest))
+}
+
+/// Submits all messages and waits until everything is quiet.
+async fn settle(
+    rehearsal: &mut Rehearsal,
+    messages: &[MessageName],
+) -> Result<Option<Restless>, RehearsalError> {
+    for message in messages {
+        let mut refusal = None;
+        for _ in 0..TRIES {
+            match rehearsal.submit(message).await? {
+                Submission::Accepted { .. } => {
+                    refusal = None;
+                    break;
+                }
+                Submission::Refused { reason, .. } => {
+                    refusal = Some(reason);
+                    tokio::time::sleep(BETWEEN_TRIES).await;
+                }
+            }
+        }
+        if let Some(reason) = refusal {
+            return Ok(Some(Restless {
+                text: format!("the client of {message} was never told its job: {reason}"),
+                own_doing: false,
+            }));
+        }
+    }
+    let quiet = rehearsal.snapshot().await?;
+    Ok(quiet.err().map(|unrest| Restless {
+        own_doing: matches!(&unrest, Unrest::NotQuiet(not_quiet) if not_quiet.is_own_doing()),
+        text: unrest.to_string(),
+    }))
+}
