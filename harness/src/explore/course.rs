@@ -199,7 +199,6 @@ pub async fn explore(
         let Some((index, outcome)) = next else {
             continue;
         };
-        let outcome = outcome?;
         results.keep(&outcome)?;
         let outcome = outcomes.entry(index).or_insert(outcome);
         let outcome = outcome.clone();
@@ -282,13 +281,9 @@ impl Explorer<'_> {
         Ok((baseline, plan))
     }
 
-    /// Tries a point; one at which the fault does not land is tried again.
-    async fn try_point(
-        &self,
-        index: usize,
-        point: &Point,
-        baseline: &Baseline,
-    ) -> Result<Outcome, ExploreError> {
+    /// Tries a point; one at which the fault does not land is tried again. What cannot be
+    /// run is an error of this point alone.
+    async fn try_point(&self, index: usize, point: &Point, baseline: &Baseline) -> Outcome {
         let begun = Instant::now();
         let mut tries = 0;
         loop {
@@ -296,7 +291,12 @@ impl Explorer<'_> {
             let name = format!("{:04}-{tries}", index + 1);
             let order = self.order(&name, OFFSETS[0], Some(point));
             let directory = order.directory.clone();
-            let trial = rehearse(self.venue, order).await?;
+            let trial = match rehearse(self.venue, order).await {
+                Ok(trial) => trial,
+                Err(error) => {
+                    return Outcome::error(point, &error.to_string(), tries, begun.elapsed());
+                }
+            };
             let differences = baseline.differences(&trial.durable, &self.excused(&trial));
             let (mark, reasons) = Mark::of(&trial, &differences);
             if mark == Mark::Survived {
@@ -307,7 +307,7 @@ impl Explorer<'_> {
                 continue;
             }
             let expected = Expected::of(baseline, &differences);
-            return Ok(Outcome {
+            return Outcome {
                 point: point.clone(),
                 mark,
                 reasons,
@@ -315,7 +315,7 @@ impl Explorer<'_> {
                 took: begun.elapsed(),
                 history: (mark != Mark::Survived).then_some(trial.history),
                 expected,
-            });
+            };
         }
     }
 

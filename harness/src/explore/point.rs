@@ -218,7 +218,7 @@ fn calls_of(role: &RoleName, survey: &[Site], of: &MessageName) -> Vec<Call> {
             continue;
         }
         let name = name_of(&site.shape, &sites);
-        let boundary = |side: Side| boundary(role, side, &name, index, &sites, of);
+        let boundary = |side: Side| boundary(role, side, &name, index, &sites, of, &handled);
         calls.push(Call {
             by: site.incarnation.clone(),
             before: boundary(Side::Before),
@@ -272,6 +272,7 @@ fn boundary(
     index: usize,
     sites: &[&Site],
     of: &MessageName,
+    handled: &BTreeSet<usize>,
 ) -> Option<Boundary> {
     let wanted = Wanted::parse(name).ok()?;
     if !wanted.is(&sites[index].shape) {
@@ -291,8 +292,12 @@ fn boundary(
     let anonymous = same().any(|(_, messages)| messages.is_empty());
     let counted =
         same().filter(|(at, messages)| *at <= index && (anonymous || messages.contains(of)));
-    let nth = u32::try_from(counted.count()).ok()?;
+    let mut nth = u32::try_from(counted.count()).ok()?;
     let message = (!anonymous).then(|| of.clone());
+    // How often it polls before the message comes is chance; the first poll is always there.
+    if anonymous && is_poll(name, sites, handled) {
+        nth = nth.min(1);
+    }
     (nth > 0).then(|| Boundary {
         process: role.clone(),
         side,
@@ -300,6 +305,15 @@ fn boundary(
         nth,
         message,
     })
+}
+
+/// Whether calls of this name are also made while no message is handled.
+fn is_poll(name: &str, sites: &[&Site], handled: &BTreeSet<usize>) -> bool {
+    let Ok(wanted) = Wanted::parse(name) else {
+        return false;
+    };
+    let idle = |(index, site): (usize, &&Site)| !handled.contains(&index) && wanted.is(&site.shape);
+    sites.iter().enumerate().any(idle)
 }
 
 fn each(calls: &[Call]) -> Vec<Class> {

@@ -35,6 +35,21 @@ pub struct Outcome {
     pub expected: Vec<Expected>,
 }
 
+impl Outcome {
+    /// A point at which the harness or its environment failed.
+    pub(super) fn error(point: &Point, reason: &str, tries: u32, took: Duration) -> Self {
+        Self {
+            point: point.clone(),
+            mark: Mark::Error,
+            reasons: vec![reason.to_owned()],
+            tries,
+            took,
+            history: None,
+            expected: Vec::new(),
+        }
+    }
+}
+
 /// Results could not be kept, or read again.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {

@@ -20,6 +20,7 @@ mod driver_leftovers;
 mod driver_processes;
 mod driver_support;
 mod engine_errors;
+mod explore;
 mod facts_not_prose;
 mod foreign;
 mod foreign_containers;
