@@ -1,11 +1,10 @@
-"""What the small workers here share: a database, a queue, a partner."""
+"""What the small workers here share: a database, a queue, a partner. The queue is spoken to
+without an SDK, whose import takes longer than all else that these workers do."""
 import json
 import os
 import urllib.request
 
-import boto3
 import psycopg
-from botocore.config import Config
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -17,27 +16,33 @@ def database():
 class Queue:
     def __init__(self, url):
         self.url = url
-        endpoint = "/".join(url.split("/")[:3])
-        config = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
-        self.sqs = boto3.client("sqs", endpoint_url=endpoint, config=config)
+        self.endpoint = "/".join(url.split("/")[:3])
 
     def receive(self):
         """Each message as (receipt, content), for ever."""
         while True:
-            answer = self.sqs.receive_message(QueueUrl=self.url, WaitTimeSeconds=1)
+            answer = self.call("ReceiveMessage", WaitTimeSeconds=1)
             for message in answer.get("Messages", []):
                 yield message["ReceiptHandle"], json.loads(message["Body"])
 
     def delete(self, receipt):
-        self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=receipt)
+        self.call("DeleteMessage", ReceiptHandle=receipt)
 
     def send(self, content):
-        self.sqs.send_message(QueueUrl=self.url, MessageBody=json.dumps(content))
+        self.call("SendMessage", MessageBody=json.dumps(content))
+
+    def call(self, action, **values):
+        headers = {
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"AmazonSQS.{action}",
+        }
+        answer = post(self.endpoint, {"QueueUrl": self.url, **values}, headers)
+        return json.loads(answer or b"{}")
 
 
 def post(url, content, headers=()):
     request = urllib.request.Request(
         url, data=json.dumps(content).encode(), method="POST", headers=dict(headers)
     )
-    with OPENER.open(request, timeout=5) as answer:
+    with OPENER.open(request, timeout=10) as answer:
         return answer.read()

@@ -11,7 +11,7 @@ use crate::python::{Programs, copy, said};
 
 const SYSTEMS: Programs = Programs {
     folder: "explore",
-    imports: "import boto3, psycopg",
+    imports: "import psycopg",
 };
 
 /// A small system in a directory of its own.
