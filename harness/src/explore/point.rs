@@ -119,6 +119,7 @@ impl Point {
                 1 => Times::First(1),
                 nth => Times::Nth(nth),
             },
+            may: false,
         }
     }
 

@@ -143,6 +143,7 @@ fn phrase(
             },
             whose: arguments.whose(2 + own),
             times: arguments.times(3 + own),
+            may: arguments.may(3 + own),
         })
     };
     Step::given(format!(
