@@ -143,7 +143,10 @@ impl Board {
         let sites = self.sites().clone().unwrap_or_default();
         let unmet: Vec<_> = {
             let state = self.state();
-            let unmet = state.faults.iter().filter(|armed| armed.triggered == 0);
+            let unmet = state
+                .faults
+                .iter()
+                .filter(|armed| armed.triggered == 0 && !armed.fault.may);
             unmet
                 .filter_map(|armed| match &armed.fault.point {
                     Point::Call { role, wanted, .. } => {

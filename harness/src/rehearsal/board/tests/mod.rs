@@ -2,6 +2,7 @@
 
 mod announcing;
 mod attribution;
+mod calls;
 mod death;
 mod decision;
 mod effects;
