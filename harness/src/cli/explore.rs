@@ -1,6 +1,7 @@
 //! `rehearse explore`: every point of a system is found and tried.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,10 +107,11 @@ pub(super) fn explore<A: Application>(
     };
     let mut text = format!("\n{}{}\n", answer.tables(), answer.failures());
     text += &answer.summary(course.tried, course.took);
-    text += &format!("results: {}\n", request.directory.display());
+    let _ = writeln!(text, "results: {}", request.directory.display());
     if course.interrupted {
-        text += &format!(
-            "interrupted; go on with `rehearse explore --resume {}`\n",
+        let _ = writeln!(
+            text,
+            "interrupted; go on with `rehearse explore --resume {}`",
             request.directory.display()
         );
     }
@@ -275,7 +277,7 @@ fn on_venue(
         let mut tell = |progress: Progress<'_>| surroundings.say(&told(&progress));
         let explored = run(&venue, request, &interrupt, &mut tell).await;
         let left = venue.close().await;
-        let course = explored.map_err(halt)?;
+        let course = explored.map_err(|error| halt(&error))?;
         if left.is_empty() {
             return Ok(course);
         }
@@ -295,14 +297,14 @@ fn interrupted() -> Halt {
     }
 }
 
-fn halt(error: ExploreError) -> Halt {
-    let exit = match &error {
+fn halt(error: &ExploreError) -> Halt {
+    let exit = match error {
         ExploreError::Rehearsal(_) | ExploreError::Results(_) => Exit::Broken,
         ExploreError::Unsound { mark, .. } => mark.exit(),
         ExploreError::Ignored { .. } | ExploreError::NoPoints { .. } => Exit::Invalid,
         ExploreError::Interrupted => return interrupted(),
     };
-    let help = match &error {
+    let help = match error {
         ExploreError::Unsound { .. } => {
             Some("mend that first: exploring takes what happens without faults as right")
         }
@@ -326,19 +328,20 @@ fn told(progress: &Progress<'_>) -> String {
         } => {
             let mut text = String::new();
             for line in left_out {
-                text += &format!("{line}\n");
+                let _ = writeln!(text, "{line}");
             }
-            text += &format!(
+            let _ = write!(
+                text,
                 "two rehearsals without faults: {:.2} s; {} boundaries, {} points",
                 took.as_secs_f64(),
                 plan.boundaries,
                 plan.points.len(),
             );
             if here < &plan.points.len() {
-                text += &format!(", {here} of them here");
+                let _ = write!(text, ", {here} of them here");
             }
             if *done > 0 {
-                text += &format!(", {done} known from an earlier run");
+                let _ = write!(text, ", {done} known from an earlier run");
             }
             text + "\n"
         }

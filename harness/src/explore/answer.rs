@@ -204,7 +204,7 @@ fn pace(tried: usize, took: Duration) -> u64 {
 }
 
 fn percent(part: usize, whole: usize) -> usize {
-    if whole == 0 { 0 } else { part * 100 / whole }
+    (part * 100).checked_div(whole).unwrap_or_default()
 }
 
 fn shown(mark: Mark) -> String {

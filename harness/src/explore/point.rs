@@ -203,11 +203,11 @@ impl Call {
 fn calls_of(role: &RoleName, survey: &[Site], of: &MessageName) -> Vec<Call> {
     let own = survey.iter().filter(|site| site.incarnation.role == *role);
     let sites: Vec<&Site> = own.collect();
-    let handled = handling(&sites, of);
+    let of_message = handling(&sites, of);
     let mut idle: BTreeSet<&Shape> = BTreeSet::new();
     let mut calls = Vec::new();
     for (index, site) in sites.iter().enumerate() {
-        let handles = handled.contains(&index);
+        let handles = of_message.contains(&index);
         let messages = site.messages();
         let of_others = !messages.is_empty() && !messages.contains(of);
         if of_others {
@@ -216,7 +216,7 @@ fn calls_of(role: &RoleName, survey: &[Site], of: &MessageName) -> Vec<Call> {
         let is_known = sites
             .iter()
             .enumerate()
-            .any(|(other, another)| handled.contains(&other) && another.shape == site.shape);
+            .any(|(other, another)| of_message.contains(&other) && another.shape == site.shape);
         if !handles && (is_known || !idle.insert(&site.shape)) {
             continue;
         }
@@ -226,7 +226,7 @@ fn calls_of(role: &RoleName, survey: &[Site], of: &MessageName) -> Vec<Call> {
             .filter(|other| other.shape == site.shape)
             .count()
             > 1;
-        let boundary = |side: Side| boundary(role, side, &name, index, &sites, of, &handled);
+        let boundary = |side: Side| boundary(role, side, &name, index, &sites, of, &of_message);
         calls.push(Call {
             by: site.incarnation.clone(),
             before: boundary(Side::Before),

@@ -103,11 +103,11 @@ impl Rehearsal {
                     job,
                     ..
                 } => {
-                    let named = job.as_deref().and_then(|job| names.meaning(job));
+                    let meant = job.as_deref().and_then(|job| names.meaning(job));
                     Some(Write {
                         service: dependency.clone(),
                         request: Shape::of_request(&self.manifest, dependency, request),
-                        message: message.clone().or(named),
+                        message: message.clone().or(meant),
                     })
                 }
                 _ => None,

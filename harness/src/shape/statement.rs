@@ -62,13 +62,13 @@ pub(super) fn heads(shape: &str) -> Vec<String> {
 /// Tokens with what does not matter taken out.
 pub(super) fn canonical(mut tokens: Vec<String>) -> Vec<String> {
     forget_names(&mut tokens);
-    let tokens = short_lists(tokens);
+    let tokens = short_lists(&tokens);
     let tokens = sort_insert(tokens);
-    let tokens = sort_between(tokens, "set", &["where", "from", "returning"]);
-    let tokens = sort_between(tokens, "returning", &[]);
+    let tokens = sort_between(&tokens, "set", &["where", "from", "returning"]);
+    let tokens = sort_between(&tokens, "returning", &[]);
     if tokens.first().is_some_and(|verb| verb == "select") {
         return sort_between(
-            tokens,
+            &tokens,
             "select",
             &["from", "where", "order", "limit", "for"],
         );
@@ -103,12 +103,12 @@ fn forget_names(tokens: &mut [String]) {
 }
 
 /// `in (?, ?, ?)` is `in (?)`, `values (?, ?), (?, ?)` is `values (?, ?)`.
-fn short_lists(tokens: Vec<String>) -> Vec<String> {
+fn short_lists(tokens: &[String]) -> Vec<String> {
     let mut short: Vec<String> = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
         let after_in = short.last().is_some_and(|token| token == "in");
-        let end = (tokens[at] == "(").then(|| closing(&tokens, at)).flatten();
+        let end = (tokens[at] == "(").then(|| closing(tokens, at)).flatten();
         if let (true, Some(end)) = (after_in, end)
             && tokens[at + 1..end]
                 .iter()
@@ -121,12 +121,12 @@ fn short_lists(tokens: Vec<String>) -> Vec<String> {
         short.push(tokens[at].clone());
         at += 1;
         if short.last().is_some_and(|token| token == "values")
-            && let Some(end) = group(&tokens, at)
+            && let Some(end) = group(tokens, at)
         {
             short.extend_from_slice(&tokens[at..=end]);
             at = end + 1;
             while tokens.get(at).is_some_and(|token| token == ",")
-                && let Some(end) = group(&tokens, at + 1)
+                && let Some(end) = group(tokens, at + 1)
             {
                 at = end + 1;
             }
@@ -226,7 +226,7 @@ fn sort_insert(tokens: Vec<String>) -> Vec<String> {
 
 /// Each list that follows a word is put in order, up to one of `ends`, a closing
 /// parenthesis or the end.
-fn sort_between(tokens: Vec<String>, word: &str, ends: &[&str]) -> Vec<String> {
+fn sort_between(tokens: &[String], word: &str, ends: &[&str]) -> Vec<String> {
     let mut sorted = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {

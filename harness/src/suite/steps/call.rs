@@ -112,6 +112,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
     sided.chain(plain).collect()
 }
 
+#[derive(Clone, Copy)]
 struct Words {
     example: &'static str,
     doc: &'static str,
