@@ -107,7 +107,7 @@ fn of_round_trip(request: &PgRequest) -> Asked {
     let shapes = |statements: &[crate::tap::Statement]| -> Vec<String> {
         statements
             .iter()
-            .map(|statement| statement::shape(&statement.sql))
+            .map(|statement| statement::shape(statement.sql.written()))
             .collect()
     };
     let own = shapes(&request.statements);

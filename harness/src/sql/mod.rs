@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use canonical::Canonical;
 pub use canonical::Found;
 pub(crate) use kind::{CopyFormat, Kind};
+pub(crate) use lexer::{Lexer, Token};
 pub use rows::Cell;
 use rows::Rows;
 pub(crate) use split::{prepared_text, split};

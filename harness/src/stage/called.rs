@@ -1,7 +1,7 @@
 //! Whom a call concerns, whatever stage it belongs to: for faults that name a call by its
 //! shape.
 
-use super::{Subject, http_ids, sqs, statement_ids, took_place};
+use super::{Subject, http_ids, postgres, sqs, took_place};
 use crate::manifest::Manifest;
 use crate::tap::{Call, Reply, Request, Statement};
 
@@ -13,8 +13,8 @@ pub fn concerned_before(manifest: &Manifest, call: &Call) -> Vec<Subject> {
             let own: Vec<&Statement> = request.statements.iter().collect();
             let earlier: Vec<&Statement> = request.transaction.iter().collect();
             vec![Subject {
-                ids: statement_ids(manifest, dependency, &own),
-                inherited: statement_ids(manifest, dependency, &earlier),
+                ids: postgres::ids(manifest, dependency, &own),
+                inherited: postgres::ids(manifest, dependency, &earlier),
                 ..Subject::default()
             }]
         }
