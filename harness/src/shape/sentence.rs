@@ -19,6 +19,10 @@ pub(super) fn tokens(statement: &str) -> Vec<String> {
                 }
                 VALUE.to_owned()
             }
+            Token::Sign(":") if tokens.last().is_some_and(|last| last == ":") => {
+                tokens.pop();
+                "::".to_owned()
+            }
             Token::Sign(sign) => sign.to_owned(),
         };
         tokens.push(token);
