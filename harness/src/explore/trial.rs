@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::ids::MessageName;
 use crate::judge::Judgement;
 use crate::rehearsal::{
-    Durable, Plan, Rehearsal, RehearsalError, Site, Submission, Title, Unrest, Venue,
+    Blame, Durable, Plan, Rehearsal, RehearsalError, Site, Submission, Title, Unrest, Venue,
 };
 
 /// How often a client that was not told its job tries again.
@@ -135,7 +135,7 @@ async fn settle(
     }
     let quiet = rehearsal.snapshot().await?;
     Ok(quiet.err().map(|unrest| Restless {
-        own_doing: matches!(&unrest, Unrest::NotQuiet(not_quiet) if not_quiet.is_own_doing()),
+        own_doing: matches!(&unrest, Unrest::NotQuiet(not_quiet) if not_quiet.blame() != Blame::System),
         text: unrest.to_string(),
     }))
 }

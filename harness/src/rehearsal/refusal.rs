@@ -28,7 +28,10 @@ impl Rehearsal {
             Refusal::Scenario
         } else if status.is_some_and(|status| (200..300).contains(&status)) {
             Refusal::Manifest
-        } else if status.is_none() && self.board.is_held(&self.manifest.messages.submit.role) {
+        } else if status.is_none()
+            && let Some(role) = self.manifest.messages.submit.role()
+            && self.board.is_held(role)
+        {
             Refusal::Harness
         } else {
             Refusal::System

@@ -2,6 +2,7 @@
 
 use crate::gherkin::{Step, StepError};
 use crate::ids::MessageName;
+use crate::ids::RoleName;
 use crate::rehearsal::{Refusal, Rehearsal, Submission};
 use crate::suite::Scene;
 
@@ -90,7 +91,8 @@ fn refused(
     reason: &str,
     status: Option<u16>,
 ) -> StepError {
-    let role = &rehearsal.manifest().messages.submit.role;
+    let submit = &rehearsal.manifest().messages.submit;
+    let role = submit.role().map_or("queue", RoleName::as_str);
     match rehearsal.refusal(message, status) {
         Refusal::System => StepError::failed(format!(
             "{message} was not accepted: {reason}{}",
