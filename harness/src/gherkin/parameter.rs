@@ -67,7 +67,7 @@ pub enum Value {
     Int(i64),
     /// `{float}`
     Float(f64),
-    /// `{word}` and `{string}` (without its quotes)
+    /// `{word}`, `{figure}`, `{string}` and `{call}` (without their quotes)
     Text(String),
     /// `{duration}`
     Duration(Duration),
@@ -115,6 +115,8 @@ pub(super) enum Parameter {
     Messages,
     Whose,
     Times,
+    Figure,
+    Call,
     Name { kind: String, known: Vec<String> },
 }
 
@@ -126,6 +128,8 @@ const TIMES: &str =
     r"(?:every time|once|the first time|the first \d+ times|on time \d+)(?:, if it gets there)?";
 /// Stands after a number of times where it need not come to it.
 const MAY: &str = ", if it gets there";
+const FIGURE: &str = r"(?:at least \d+|at most \d+|\d+ to \d+|\d+)";
+const CALL: &str = r#"(?:"[^"]*"|'[^']*'|[A-Z][A-Za-z]+(?: of [A-Za-z0-9_-]+)?)"#;
 const DURATION: &str = r"\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|seconds?|m|minutes?|h|hours?)";
 
 impl Parameter {
@@ -141,6 +145,8 @@ impl Parameter {
             "messages" => Self::Messages,
             "whose" => Self::Whose,
             "times" => Self::Times,
+            "figure" => Self::Figure,
+            "call" => Self::Call,
             _ => Self::Name {
                 kind: kind.to_owned(),
                 known: names.of(kind)?.to_vec(),
@@ -161,6 +167,8 @@ impl Parameter {
             Self::Messages => "list of messages",
             Self::Whose => "messages that a fault waits for",
             Self::Times => "number of times",
+            Self::Figure => "figure",
+            Self::Call => "call",
             Self::Name { kind, .. } => kind,
         }
     }
@@ -178,6 +186,8 @@ impl Parameter {
             Self::Messages => MESSAGES.to_owned(),
             Self::Whose => format!("(?:{MESSAGES}|any message|each message)"),
             Self::Times => TIMES.to_owned(),
+            Self::Figure => FIGURE.to_owned(),
+            Self::Call => CALL.to_owned(),
             Self::Name { kind, known } => {
                 let mut pattern = alternatives(known.iter().map(String::as_str));
                 if kind == "process" {
@@ -198,6 +208,8 @@ impl Parameter {
             | Self::Messages
             | Self::Whose
             | Self::Times
+            | Self::Figure
+            | Self::Call
             | Self::Name { .. } => ANYTHING.to_owned(),
         }
     }
@@ -255,6 +267,16 @@ impl Parameter {
                         "`every time`, `once`, `the first 2 times` or `on time 2`, each also with `, if it gets there`",
                     ))
             }
+            Self::Figure => regex_is(FIGURE, text)
+                .then(|| Value::Text(text.to_owned()))
+                .ok_or(NotAValue::Form(
+                    "`4`, `2 to 4`, `at most 4` or `at least 2`",
+                )),
+            Self::Call => regex_is(CALL, text)
+                .then(|| Value::Text(text.trim_matches(['"', '\'']).to_owned()))
+                .ok_or(NotAValue::Form(
+                    "`ReceiveMessage`, `SendMessage of jobs`, `\"POST /charges\"` or `\"update parcels\"`",
+                )),
             Self::Name { kind, known } if kind == "process" => read_process(text, known)
                 .map(Value::Process)
                 .ok_or_else(|| unknown(text, known.iter().cloned())),
@@ -267,6 +289,10 @@ impl Parameter {
             }
         }
     }
+}
+
+fn regex_is(pattern: &str, text: &str) -> bool {
+    regex::Regex::new(&format!("^(?:{pattern})$")).is_ok_and(|regex| regex.is_match(text))
 }
 
 fn alternatives<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -8,6 +8,7 @@ use super::Blob;
 use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, StageName,
 };
+use crate::shape::Shape;
 use crate::tap::{Extent, Side};
 
 /// The version of the history's format. A change that an older reader would
@@ -135,6 +136,9 @@ pub enum Event {
         /// statement in lower case. Empty in histories that are older than this member.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         actions: Vec<String>,
+        /// What it asks for, without what differs from message to message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shape: Option<Shape>,
         /// The messages it is about, as far as known then.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages: Vec<MessageName>,
@@ -282,6 +286,9 @@ pub enum Event {
         dependency: DependencyName,
         /// The request in a line.
         request: String,
+        /// The route that it took, as the manifest writes it: `POST /parcels`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<String>,
         /// Whether a write was performed.
         write: bool,
         /// Whether nothing was performed, because an earlier write had the same

@@ -8,6 +8,7 @@ use super::{Evidence, Judgement, judge};
 use crate::history::{Attribution, Blob, DeathCause, Entry, Event, SCHEMA};
 use crate::ids::{Author, CallId, ConnectionId, FaultId, Incarnation, MessageName};
 use crate::manifest::Manifest;
+use crate::shape::{Asked, Shape};
 
 /// What the stages of these stories mean.
 pub(crate) static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {
@@ -134,11 +135,19 @@ impl Story {
 
     pub(crate) fn called(mut self, by: &Incarnation, summary: &str) -> Self {
         let call = self.next_call();
+        let (action, queue) = summary.split_once(' ').unwrap_or((summary, ""));
         self.then(Event::Called {
             call,
             connection: ConnectionId(1),
             author: Author::Process(by.clone()),
             dependency: "queue".into(),
+            shape: Some(Shape {
+                dependency: "queue".into(),
+                asked: Asked::Action {
+                    action: action.to_owned(),
+                    queue: (!queue.is_empty()).then(|| queue.to_owned()),
+                },
+            }),
             summary: summary.to_owned(),
             actions: summary
                 .split(' ')
@@ -250,6 +259,7 @@ impl Story {
         self.then(Event::Performed {
             dependency: "carrier".into(),
             request: "POST /parcels".to_owned(),
+            route: Some("POST /parcels".to_owned()),
             write: true,
             repeated: false,
             message: Some(message.into()),

@@ -35,6 +35,8 @@ pub(super) struct Names<'n> {
     pub(super) observations: Vec<&'n str>,
     /// Each total, and whether it has a witness.
     pub(super) totals: IndexMap<&'n str, bool>,
+    /// Stages that are passed before their calls.
+    pub(super) passed_before: Vec<&'n str>,
     /// Each end with its stage, if that is readable.
     pub(super) ends: IndexMap<&'n str, Option<&'n str>>,
 }
@@ -246,6 +248,10 @@ impl<'n> Names<'n> {
                 )
             })
             .collect();
+        let passed_before = entries(child(file, "stages"))
+            .filter(|(_, node)| child(node, "before").is_some())
+            .map(|(name, _)| name)
+            .collect();
         let totals = entries(child(file, "totals"))
             .map(|(name, node)| (name, child(node, "witness").is_some()))
             .collect();
@@ -267,6 +273,7 @@ impl<'n> Names<'n> {
             operator: of("operator"),
             observations: of("observations"),
             totals,
+            passed_before,
             ends,
         }
     }
@@ -292,13 +299,19 @@ impl<'n> DependencyNames<'n> {
             .collect();
         if let Some(Value::List(routes)) = child(node, "routes").map(|routes| &routes.value) {
             for route in routes {
+                let flag = |key| match child(route, key).map(|node| &node.value) {
+                    Some(Value::Flag(flag, _)) => Some(*flag),
+                    _ => None,
+                };
+                let mut reads = true;
                 if let Some(Value::Text(on)) = child(route, "on").map(|on| &on.value) {
                     names.routes.push(on);
+                    reads = ["GET ", "HEAD ", "OPTIONS "]
+                        .iter()
+                        .any(|method| on.trim_start().starts_with(method));
                 }
-                names.writes |= matches!(
-                    child(route, "write").map(|n| &n.value),
-                    Some(Value::Flag(true, _))
-                );
+                let by_method = !reads && flag("store") != Some(true);
+                names.writes |= flag("write").unwrap_or(by_method);
             }
         }
         names

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use super::container::read_provided;
 use super::context::Context;
+use super::dependency;
 use super::keys;
 use super::node::{Node, Value};
 use super::pattern::read_request_pattern;
@@ -13,7 +14,7 @@ use super::problem::{Defect, Noun, ProtocolName};
 use super::queues::read_queues;
 use super::source::Span;
 use super::table::{Table, choice, list, named_things, scalar, text};
-use super::{Dependency, Place, Protocol, Provide, ReplyBody, Route, Template, tls};
+use super::{Dependency, Place, Protocol, Provide, ReplyBody, Route, RouteReply, Template, tls};
 use crate::ids::DependencyName;
 
 pub(super) fn read_dependencies<'n>(
@@ -201,7 +202,11 @@ fn read_route<'n>(
         let written = text(cx, node, &what)?;
         read_request_pattern(cx, node, written)
     });
-    let write = table.flag(cx, "write", false);
+    let write = match table.get("write") {
+        None => Some(None),
+        Some(_) => table.flag(cx, "write", false).map(Some),
+    };
+    let store = table.flag(cx, "store", false);
     let job = match table.get("job") {
         None => Some(None),
         Some(node) => {
@@ -225,8 +230,11 @@ fn read_route<'n>(
     };
     let key_header = match table.get("idempotency") {
         Some(node) if stub => {
-            if write == Some(false) {
-                table.refuse(cx, &["idempotency"], "a route with `write: true`");
+            let by_method = on.as_ref().is_none_or(|(method, _)| {
+                dependency::writes_by_method(method, store == Some(true))
+            });
+            if write.is_some_and(|write| !write.unwrap_or(by_method)) {
+                table.refuse(cx, &["idempotency"], "a route that writes");
             }
             read_idempotency(cx, node, &table.what("idempotency")).map(Some)
         }
@@ -234,30 +242,70 @@ fn read_route<'n>(
     };
     if !stub {
         let own = "a dependency with `provide: stub`";
-        table.refuse(cx, &["idempotency", "reply"], own);
+        table.refuse(cx, &["store", "idempotency", "reply", "replies"], own);
     }
-    let reply = match table.get("reply") {
-        Some(node) if stub => read_reply(cx, node, &table.what("reply")),
-        _ => Some((200, ReplyBody::Empty, node.span)),
-    };
+    let replies = read_replies(cx, &table, node.span, stub);
     let (method, path) = on?;
-    let (job, key_header, (status, body, span)) = (job?, key_header?, reply?);
+    let (job, key_header, replies) = (job?, key_header?, replies?);
     let named = path
         .split('/')
         .any(|part| matches!(part, "{message}" | "{job}"));
-    if matches!(body, ReplyBody::Message) && !named && job.is_none() {
-        cx.report(span, Defect::ReplyWithoutMessage);
+    let with_message = replies
+        .iter()
+        .find(|(reply, _)| matches!(reply.body, ReplyBody::Message));
+    if let (Some((_, span)), false, true) = (with_message, named, job.is_none()) {
+        cx.report(*span, Defect::ReplyWithoutMessage);
         return None;
     }
     Some(Route {
         method,
         path,
         write: write?,
+        store: store?,
         job,
         key_header,
-        status,
-        reply: body,
+        replies: replies.into_iter().map(|(reply, _)| reply).collect(),
     })
+}
+
+/// `reply`, or `replies` one after the other; without either an empty answer.
+fn read_replies<'n>(
+    cx: &mut Context<'n>,
+    table: &Table<'n>,
+    span: Span,
+    stub: bool,
+) -> Option<Vec<(RouteReply, Span)>> {
+    let plain = RouteReply {
+        status: 200,
+        body: ReplyBody::Empty,
+    };
+    if !stub {
+        return Some(vec![(plain, span)]);
+    }
+    match (table.get("reply"), table.get("replies")) {
+        (None, None) => Some(vec![(plain, span)]),
+        (Some(node), None) => read_reply(cx, node, &table.what("reply")).map(|one| vec![one]),
+        (None, Some(node)) => {
+            let title = table.what("replies");
+            let items = list(cx, node, &title)?;
+            if items.is_empty() {
+                cx.report(node.span, Defect::Empty { what: title });
+                return None;
+            }
+            let replies: Vec<_> = items
+                .iter()
+                .enumerate()
+                .map(|(index, node)| {
+                    read_reply(cx, node, &format!("reply {} of {title}", index + 1))
+                })
+                .collect();
+            replies.into_iter().collect()
+        }
+        (Some(_), Some(_)) => {
+            table.exactly_one(cx, &["reply", "replies"]);
+            None
+        }
+    }
 }
 
 /// `{ header: Idempotency-Key }`.
@@ -273,11 +321,7 @@ fn read_idempotency<'n>(cx: &mut Context<'n>, node: &'n Node, title: &str) -> Op
     Some(header)
 }
 
-fn read_reply<'n>(
-    cx: &mut Context<'n>,
-    node: &'n Node,
-    title: &str,
-) -> Option<(u16, ReplyBody, Span)> {
+fn read_reply<'n>(cx: &mut Context<'n>, node: &'n Node, title: &str) -> Option<(RouteReply, Span)> {
     let table = Table::read(cx, node, keys::REPLY, title)?;
     let status = table.number(cx, "status", 200, (200, 599));
     let body = match table.get("body") {
@@ -285,7 +329,8 @@ fn read_reply<'n>(
         Some(node) => read_reply_body(cx, node, &table.what("body")).map(|body| (body, node.span)),
     };
     let (body, span) = body?;
-    Some((u16::try_from(status?).ok()?, body, span))
+    let status = u16::try_from(status?).ok()?;
+    Some((RouteReply { status, body }, span))
 }
 
 /// `empty`, `message`, or `{ text: … }`.

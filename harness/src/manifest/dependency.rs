@@ -117,17 +117,51 @@ pub struct Route {
     /// The path; a segment `{message}` takes the message's name, `{job}` its job id,
     /// `*` anything.
     pub path: String,
-    /// Whether a request here is a write that counts toward the outside requests.
-    pub write: bool,
+    /// Whether a request here is a write that counts toward the outside requests, where
+    /// the manifest says so; else its method tells ([`Route::writes`]).
+    pub write: Option<bool>,
+    /// Whether what is put, posted and deleted here is kept by key.
+    pub store: bool,
     /// Where the request says which job it is for.
     pub job: Option<Place>,
     /// The header whose value is honoured as an idempotency key: a write that was
     /// performed under a key is not performed under it again. Empty is none.
     pub key_header: Option<Template>,
-    /// The status code of the answer.
+    /// What it answers, one after the other; the last repeats. Never empty.
+    pub replies: Vec<RouteReply>,
+}
+
+impl Route {
+    /// Whether a request with this method is an outside write. What a stub keeps by key is
+    /// state of its own, and no write unless the manifest says so.
+    pub fn writes(&self, method: &str) -> bool {
+        self.write
+            .unwrap_or_else(|| writes_by_method(method, self.store))
+    }
+
+    /// Whether it may take a write at all.
+    pub fn may_write(&self) -> bool {
+        self.writes(&self.method)
+    }
+
+    /// How the manifest writes it: `POST /parcels`.
+    pub fn on(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+}
+
+/// Whether a route is an outside write where the manifest does not say.
+pub(super) fn writes_by_method(method: &str, store: bool) -> bool {
+    !store && !matches!(method, "GET" | "HEAD" | "OPTIONS")
+}
+
+/// One answer of a route.
+#[derive(Clone, Debug)]
+pub struct RouteReply {
+    /// The status code.
     pub status: u16,
-    /// What the answer holds.
-    pub reply: ReplyBody,
+    /// What it holds.
+    pub body: ReplyBody,
 }
 
 /// What a stub answers with.

@@ -28,7 +28,7 @@ tables! {
         "environment" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter";
     DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";
-    ROUTE: "route" = "on" "write" "job" "idempotency" "reply";
+    ROUTE: "route" = "on" "write" "store" "job" "idempotency" "reply" "replies";
     IDEMPOTENCY: "idempotency" = "header";
     REPLY: "reply" = "status" "body";
     REPLY_BODY: "reply body" = "text";

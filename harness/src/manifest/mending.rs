@@ -136,6 +136,10 @@ impl Defect {
             Self::NotWitnessed { .. } => {
                 "add a `witness` to the total, or name one that has it".to_owned()
             }
+            Self::EndBefore { .. } => {
+                "bind the stage of an end to `after`: the job has ended once the call took effect"
+                    .to_owned()
+            }
             Self::NoWriteRoute => {
                 "add `write: true` to the route that takes the outside write, or remove \
                  `requires_write`"

@@ -55,9 +55,11 @@ use crate::ids::{DependencyName, RoleName, StageName};
 use crate::sql::Sql;
 use crate::tap::Side;
 
+pub(crate) use self::pattern::ACTIONS;
 pub use command_line::CommandLineFault;
 pub use dependency::{
     DeadLetter, Dependency, FIFO_NAME, FIFO_QUEUE, Protocol, Provide, Queue, ReplyBody, Route,
+    RouteReply,
 };
 pub use duration::DurationFault;
 pub use error::{Invalid, ManifestError};

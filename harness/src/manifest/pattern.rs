@@ -13,7 +13,7 @@ use crate::sql::Sql;
 const PATTERNS: &[&str] = &["statement", "transaction", "action", "request"];
 
 /// The actions of SQS.
-const ACTIONS: &[&str] = &[
+pub(crate) const ACTIONS: &[&str] = &[
     "SendMessage",
     "SendMessageBatch",
     "ReceiveMessage",

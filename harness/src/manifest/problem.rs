@@ -395,6 +395,12 @@ pub enum Defect {
         /// The total.
         total: String,
     },
+    /// An end at a stage whose calls have not taken effect.
+    #[error("stage `{stage}` is passed before its call, so nothing is durable there")]
+    EndBefore {
+        /// The stage.
+        stage: String,
+    },
     /// An end that requires a write where no route is one.
     #[error("no route of any dependency is a write")]
     NoWriteRoute,

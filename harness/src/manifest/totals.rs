@@ -245,6 +245,11 @@ pub(super) fn read_terminal<'n>(
             let table = Table::read(cx, node, keys::TERMINAL, format!("end `{name}`"))?;
             let stage = table.need_text(cx, "stage").and_then(|(stage, span)| {
                 cx.stage(span, stage)?;
+                if cx.names.passed_before.contains(&stage) {
+                    let stage = stage.to_owned();
+                    cx.report(span, Defect::EndBefore { stage });
+                    return None;
+                }
                 Some(StageName::new(stage))
             });
             let requires_write = table.flag(cx, "requires_write", false);

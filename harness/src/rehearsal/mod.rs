@@ -11,6 +11,7 @@ mod ahead;
 mod aliases;
 mod board;
 mod bypass;
+mod calls;
 mod client;
 mod consumption;
 mod control;

@@ -71,6 +71,7 @@ mod tests {
                 message: "M1".into(),
             })
             .then(Event::Called {
+                shape: None,
                 call: CallId(1),
                 connection: ConnectionId(1),
                 author,

@@ -93,6 +93,14 @@ impl Wanted {
         }
     }
 
+    /// The action of SQS and its queue, where it is one.
+    pub fn action(&self) -> Option<(&str, Option<&str>)> {
+        match &self.form {
+            Form::Action(action, queue) => Some((action, queue.as_deref())),
+            _ => None,
+        }
+    }
+
     /// Whether a call of this shape is meant.
     pub fn is(&self, shape: &Shape) -> bool {
         match (&self.form, &shape.asked) {

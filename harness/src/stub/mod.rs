@@ -9,6 +9,7 @@ mod contents;
 mod keys;
 mod performed;
 mod routes;
+mod store;
 
 use std::collections::BTreeSet;
 use std::io;

@@ -13,6 +13,8 @@ pub struct Performed {
     pub sequence: u64,
     /// The request.
     pub request: HttpRequest,
+    /// The route that it took: `POST /parcels`.
+    pub route: Option<String>,
     /// The job's id, where the route says where it stands and it stands there.
     pub job: Option<String>,
     /// The message's name, where the path gives it.
@@ -79,6 +81,7 @@ impl Record {
         (self.told)(&Performed {
             sequence,
             request,
+            route: outcome.route.clone(),
             job: outcome.job.clone(),
             message: outcome.message.clone(),
             write: outcome.write,

@@ -1,22 +1,25 @@
-//! Which route a request takes and what it leads to. How a stub misbehaves (fails k
-//! times, performs and closes, hangs) will be decided here, per route.
+//! Which route a request takes and what it leads to.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reqwest::header::HeaderName;
 
 use super::contents::{Content, Contents};
 use super::keys::Keys;
-use crate::manifest::{Lookup, ReplyBody, Route, UnknownPlaceholder};
+use super::store::{self, Store};
+use crate::manifest::{Lookup, ReplyBody, Route, RouteReply, UnknownPlaceholder};
 use crate::place::{Captures, lookup, lookup_header, match_path};
 use crate::tap::HttpRequest;
 use crate::tap::http::message::ResponseMessage;
 
 /// A route as it is played in one rehearsal.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct PlayedRoute {
     route: Route,
     key_header: Option<HeaderName>,
+    /// How many requests it answered.
+    answered: AtomicUsize,
 }
 
 /// A route cannot be played with these settings.
@@ -46,7 +49,7 @@ impl PlayedRoute {
     /// # Errors
     /// When they give no value, or one that cannot be.
     pub fn new(route: Route, settings: &Lookup<'_>) -> Result<Self, UnplayableRoute> {
-        let on = || format!("{} {}", route.method, route.path);
+        let on = || route.on();
         let written = match &route.key_header {
             Some(header) => match header.render(settings) {
                 Ok(written) => written,
@@ -61,13 +64,26 @@ impl PlayedRoute {
                 Err(_) => return Err(UnplayableRoute::KeyHeader { on: on(), written }),
             },
         };
-        Ok(Self { route, key_header })
+        Ok(Self {
+            answered: AtomicUsize::new(0),
+            route,
+            key_header,
+        })
+    }
+
+    /// The next of its answers; the last repeats.
+    fn next_reply(&self) -> &RouteReply {
+        let number = self.answered.fetch_add(1, Ordering::Relaxed);
+        let last = self.route.replies.len() - 1;
+        &self.route.replies[number.min(last)]
     }
 }
 
 /// What a request leads to.
 #[derive(Clone)]
 pub(super) struct Outcome {
+    /// The route that it took, as the manifest writes it.
+    pub(super) route: Option<String>,
     pub(super) job: Option<String>,
     pub(super) message: Option<String>,
     /// Whether a write is performed.
@@ -84,29 +100,44 @@ pub(super) struct Routes {
     played: Vec<PlayedRoute>,
     contents: Arc<dyn Contents>,
     keys: Keys,
+    store: Store,
 }
 
 impl Routes {
-    pub(super) fn new(routes: Vec<PlayedRoute>, contents: Arc<dyn Contents>) -> Self {
+    pub(super) fn new(mut played: Vec<PlayedRoute>, contents: Arc<dyn Contents>) -> Self {
+        let families: Vec<String> = played
+            .iter()
+            .filter(|played| played.route.store)
+            .map(|played| played.route.path.clone())
+            .collect();
+        for one in &mut played {
+            let path = &one.route.path;
+            let is_stored = families
+                .iter()
+                .any(|family| store::same_family(family, path));
+            one.route.store |= is_stored;
+        }
         Self {
-            played: routes,
+            played,
             contents,
             keys: Keys::default(),
+            store: Store::default(),
         }
     }
 
     pub(super) fn outcome(&self, request: &HttpRequest) -> Outcome {
         let fitting = self.played.iter().find_map(|played| {
-            let PlayedRoute { route, key_header } = played;
+            let route = &played.route;
             let method = route.method == "*" || route.method == request.method;
             method.then(|| {
-                match_path(&route.path, &request.path).map(|captures| (route, key_header, captures))
+                match_path(&route.path, &request.path).map(|captures| (played, captures))
             })?
         });
         match fitting {
-            Some((route, key_header, captures)) => {
-                let outcome = self.take(route, &captures, request);
-                let key = key_header
+            Some((played, captures)) => {
+                let outcome = self.take(played, &captures, request);
+                let key = played
+                    .key_header
                     .as_ref()
                     .and_then(|header| lookup_header(&request.headers, header.as_str()))
                     .filter(|key| !key.is_empty());
@@ -116,6 +147,7 @@ impl Routes {
                 }
             }
             None => Outcome {
+                route: None,
                 job: None,
                 message: None,
                 write: false,
@@ -134,7 +166,8 @@ impl Routes {
         self.keys.forget(for_whom)
     }
 
-    fn take(&self, route: &Route, captures: &Captures, request: &HttpRequest) -> Outcome {
+    fn take(&self, played: &PlayedRoute, captures: &Captures, request: &HttpRequest) -> Outcome {
+        let route = &played.route;
         let place = route.job.as_ref();
         let job = place
             .and_then(|place| {
@@ -144,39 +177,84 @@ impl Routes {
             })
             .or_else(|| captures.get("job").map(str::to_owned));
         let message = captures.get("message").map(str::to_owned);
-        let response = match &route.reply {
-            ReplyBody::Empty => ResponseMessage::new(route.status, "", ""),
-            ReplyBody::Text(text) => {
-                ResponseMessage::new(route.status, text_type(text), text.clone())
-            }
-            ReplyBody::Message => {
-                let Some(Content { bytes, media_type }) =
-                    self.content(message.as_deref(), job.as_deref())
-                else {
-                    let name = message
-                        .as_deref()
-                        .or(job.as_deref())
-                        .unwrap_or("(none named)");
-                    let response = not_found(&format!("no message is known by `{name}`"));
-                    return Outcome {
-                        job,
-                        message,
-                        write: false,
-                        repeated: false,
-                        stray: false,
-                        response,
-                    };
-                };
-                ResponseMessage::new(route.status, &media_type, bytes)
-            }
-        };
-        Outcome {
-            job,
-            message,
-            write: route.write,
+        let reply = played.next_reply();
+        let outcome = |write, response| Outcome {
+            route: Some(route.on()),
+            job: job.clone(),
+            message: message.clone(),
+            write,
             repeated: false,
             stray: false,
             response,
+        };
+        let name = message.as_deref().or(job.as_deref());
+        let response = match (route.store, &reply.body) {
+            (true, body) if reply.status < 400 => self.stored(
+                route,
+                (reply.status, body),
+                request,
+                (message.as_deref(), job.as_deref()),
+            ),
+            (_, ReplyBody::Empty) => Some(ResponseMessage::new(reply.status, "", "")),
+            (_, ReplyBody::Text(text)) => Some(ResponseMessage::new(
+                reply.status,
+                text_type(text),
+                text.clone(),
+            )),
+            (_, ReplyBody::Message) => self
+                .content(message.as_deref(), job.as_deref())
+                .map(|content| of(reply.status, content)),
+        };
+        let Some(response) = response else {
+            let name = name.unwrap_or("(none named)");
+            let response = not_found(&format!("no message is known by `{name}`"));
+            return outcome(false, response);
+        };
+        // A scripted error is an answer instead of the deed.
+        let refused = route.replies.len() > 1 && reply.status >= 400;
+        outcome(route.writes(&request.method) && !refused, response)
+    }
+
+    /// What a route with a memory does: keeps, forgets, or gives back what it keeps.
+    fn stored(
+        &self,
+        route: &Route,
+        (status, body): (u16, &ReplyBody),
+        request: &HttpRequest,
+        (message, job): (Option<&str>, Option<&str>),
+    ) -> Option<ResponseMessage> {
+        let key = store::key(&route.path, &request.path, job);
+        let plain = || match body {
+            ReplyBody::Text(text) => ResponseMessage::new(status, text_type(text), text.clone()),
+            ReplyBody::Empty | ReplyBody::Message => ResponseMessage::new(status, "", ""),
+        };
+        match request.method.as_str() {
+            "GET" | "HEAD" => {
+                let first = match body {
+                    ReplyBody::Text(text) => Some(Content {
+                        media_type: text_type(text).to_owned(),
+                        bytes: text.clone().into(),
+                    }),
+                    ReplyBody::Empty | ReplyBody::Message => self.content(message, job),
+                };
+                self.store
+                    .get(&key, first)
+                    .map(|content| of(status, content))
+            }
+            "DELETE" => {
+                self.store.delete(key);
+                Some(plain())
+            }
+            "PUT" | "POST" | "PATCH" => {
+                let media_type = lookup_header(&request.headers, "content-type");
+                let content = Content {
+                    bytes: request.body.clone(),
+                    media_type: media_type.unwrap_or("application/octet-stream").to_owned(),
+                };
+                self.store.put(key, content);
+                Some(plain())
+            }
+            _ => Some(plain()),
         }
     }
 
@@ -190,7 +268,7 @@ impl Routes {
         let known: Vec<String> = self
             .played
             .iter()
-            .map(|PlayedRoute { route, .. }| format!("{} {}", route.method, route.path))
+            .map(|PlayedRoute { route, .. }| route.on())
             .collect();
         let known = if known.is_empty() {
             "none".to_owned()
@@ -202,6 +280,11 @@ impl Routes {
             "this stub has no route for {method} {path}; its routes: {known}"
         ))
     }
+}
+
+fn of(status: u16, content: Content) -> ResponseMessage {
+    let Content { bytes, media_type } = content;
+    ResponseMessage::new(status, &media_type, bytes)
 }
 
 fn not_found(text: &str) -> ResponseMessage {

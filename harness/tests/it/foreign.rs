@@ -51,6 +51,9 @@ cases! {
     what_nobody_recognises_is_an_error "misspelt-recognise"
     a_group_is_taken_in_order "fifo-group"
     queues_found_by_their_names_are_the_scenario_s_own "queues-by-name"
+    a_delay_at_a_receive_comes_before_its_reply "delay-after-receive"
+    a_consumer_is_patient_with_an_ill_queue "receive-without-pause"
+    a_lock_goes_with_its_connection "two-faults-one-stage"
 }
 
 fn judged_as_expected(case: &str) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rehearsal::ids::{DependencyName, RoleName, StageName};
 use rehearsal::manifest::{
     Binding, CapturePlace, Defect, Manifest, Observation, Pattern, Pipeline, Place, Protocol,
-    Ready, Recognise, ReplyBody, Restart, Submit, Template, render_json,
+    Ready, Recognise, ReplyBody, Restart, Route, Submit, Template, render_json,
 };
 use rehearsal::tap::Side;
 use serde_json::json;
@@ -75,7 +75,7 @@ messages:
 stages:
   packed:
     process: worker
-    before: { dependency: database, statement: insert into parcels }
+    after: { dependency: database, statement: insert into parcels }
     capture: { label: { statement: insert into parcels, bind: 3 } }
   sent:
     process: worker
@@ -216,14 +216,17 @@ fn dependencies_keep_what_was_written() {
     else {
         panic!("not HTTP")
     };
-    assert!(matches!(routes[0].reply, ReplyBody::Message));
-    assert_eq!((routes[0].status, routes[0].write), (200, false));
-    assert_eq!((routes[1].status, routes[1].write), (202, true));
+    assert!(matches!(routes[0].replies[0].body, ReplyBody::Message));
+    let told = |route: &Route| (route.replies[0].status, route.may_write());
+    assert_eq!(
+        (told(&routes[0]), told(&routes[1])),
+        ((200, false), (202, true))
+    );
     assert_eq!(
         routes[1].job,
         Some(Place::Header("x-order".to_owned(), Pipeline::default()))
     );
-    assert!(matches!(&routes[1].reply, ReplyBody::Text(text) if text == "fine"));
+    assert!(matches!(&routes[1].replies[0].body, ReplyBody::Text(text) if text == "fine"));
 }
 
 #[test]
@@ -255,7 +258,7 @@ fn messages_and_stages_keep_what_was_written() {
     let Binding::Boundary { side, pattern, .. } = &packed.binding else {
         panic!("{packed:?}")
     };
-    assert_eq!(*side, Side::Before);
+    assert_eq!(*side, Side::After);
     assert_eq!(*pattern, Pattern::Statement("insert into parcels".into()));
     assert!(matches!(&packed.capture["label"], CapturePlace::Bind(bind) if bind.position == 3));
     let sent = &manifest.stages[&StageName::new("sent")];

@@ -8,7 +8,9 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use rehearsal::manifest::{PathStep, Pipeline, Place, Reading, ReplyBody, Route, Template};
+use rehearsal::manifest::{
+    PathStep, Pipeline, Place, Reading, ReplyBody, Route, RouteReply, Template,
+};
 use rehearsal::stub::{Content, Contents, Performed, PlayedRoute, Stub};
 
 struct Library;
@@ -31,11 +33,14 @@ fn route(method: &str, path: &str, status: u16, reply: ReplyBody) -> Route {
     Route {
         method,
         path,
-        write: false,
+        write: Some(false),
+        store: false,
         job: None,
         key_header: None,
-        status,
-        reply,
+        replies: vec![RouteReply {
+            status,
+            body: reply,
+        }],
     }
 }
 
@@ -53,7 +58,7 @@ async fn stub_honouring(header: &str) -> (Stub, Log) {
         route("GET", "/files/{message}", 200, ReplyBody::Message),
         route("GET", "/by-job/{job}", 200, ReplyBody::Message),
         Route {
-            write: true,
+            write: Some(true),
             job: Some(job),
             ..route(
                 "POST",
@@ -64,7 +69,7 @@ async fn stub_honouring(header: &str) -> (Stub, Log) {
         },
         route("DELETE", "/mails/*", 204, ReplyBody::Empty),
         Route {
-            write: true,
+            write: Some(true),
             key_header: Some(Template::parse("${setting.header}").unwrap()),
             ..route(
                 "POST",
@@ -291,4 +296,81 @@ async fn everybody_who_comes_is_known_by_port() {
     assert_eq!(reply.unwrap().status(), 200);
     let callers = stub.callers();
     assert!(callers.contains(&port) && callers.len() == 2, "{callers:?}");
+}
+
+async fn started(routes: Vec<Route>) -> (Stub, Log) {
+    let routes = routes
+        .into_iter()
+        .map(|route| PlayedRoute::new(route, &|_: &str| None).unwrap())
+        .collect();
+    let log = Log::default();
+    let told = Arc::clone(&log);
+    let record = move |performed: &Performed| told.lock().unwrap().push(performed.clone());
+    let stub = Stub::start(routes, Arc::new(Library), record)
+        .await
+        .unwrap();
+    (stub, log)
+}
+
+#[tokio::test]
+async fn a_stub_with_a_memory_gives_back_what_it_got_and_forgets_what_was_deleted() {
+    let stored = |method: &str, status| Route {
+        store: true,
+        write: None,
+        ..route(method, "/blobs/{message}", status, ReplyBody::Empty)
+    };
+    // One route of the family says so for all.
+    let delete = Route {
+        store: false,
+        ..stored("DELETE", 204)
+    };
+    let (stub, log) = started(vec![stored("GET", 200), stored("PUT", 201), delete]).await;
+    let client = reqwest::Client::new();
+    let url = |key: &str| format!("http://{}/blobs/{key}", stub.address());
+    let get = async |key: &str| {
+        let reply = client.get(url(key)).send().await.unwrap();
+        (reply.status().as_u16(), reply.bytes().await.unwrap())
+    };
+    assert_eq!(
+        get("M3").await,
+        (200, Bytes::from_static(b"\0\xff poison")),
+        "declared"
+    );
+    assert_eq!(get("M9").await.0, 404);
+    let put = client.put(url("M9")).body("mine").send().await.unwrap();
+    assert_eq!(put.status(), 201);
+    assert_eq!(get("M9").await, (200, Bytes::from_static(b"mine")));
+    for key in ["M3", "M9", "M9"] {
+        assert_eq!(client.delete(url(key)).send().await.unwrap().status(), 204);
+        assert_eq!(get(key).await.0, 404);
+    }
+    client.put(url("M3")).body("again").send().await.unwrap();
+    assert_eq!(get("M3").await.1, "again");
+    let writes = log.lock().unwrap().iter().filter(|one| one.write).count();
+    assert_eq!(writes, 0, "what is kept is the stub's own state");
+}
+
+#[tokio::test]
+async fn answers_come_one_after_the_other_and_a_scripted_error_performs_nothing() {
+    let reply = |status| RouteReply {
+        status,
+        body: ReplyBody::Empty,
+    };
+    let scripted = Route {
+        write: None,
+        replies: vec![reply(503), reply(201)],
+        ..route("POST", "/mails/{job}", 200, ReplyBody::Empty)
+    };
+    let (stub, log) = started(vec![scripted]).await;
+    let url = format!("http://{}/mails/j-1", stub.address());
+    for expected in [503, 201, 201] {
+        let reply = reqwest::Client::new().post(&url).send().await.unwrap();
+        assert_eq!(reply.status().as_u16(), expected);
+    }
+    let written: Vec<bool> = log.lock().unwrap().iter().map(|one| one.write).collect();
+    assert_eq!(
+        written,
+        [false, true, true],
+        "a POST is a write unless its route says otherwise"
+    );
 }

@@ -178,6 +178,7 @@ mod tests {
             let mut story = story.clone();
             let call = CallId(900);
             story = story.then(Event::Called {
+                shape: None,
                 call,
                 connection: ConnectionId(9),
                 author: Author::Process(packer(1)),

@@ -283,6 +283,7 @@ mod writing {
             .then(crate::history::Event::Performed {
                 dependency: "carrier".into(),
                 request: "POST /parcels".to_owned(),
+                route: Some("POST /parcels".to_owned()),
                 write: true,
                 repeated: false,
                 message: None,

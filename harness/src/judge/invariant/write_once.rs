@@ -1,6 +1,9 @@
 //! The outside write of a job is performed at most once per series, and exactly once
-//! where the job's end requires it.
+//! where the job's end requires it. Writes at different routes are different writes.
 
+use std::collections::BTreeMap;
+
+use crate::history::Event;
 use crate::judge::{Evidence, Ledger, Violation};
 
 pub(super) const NAME: &str = "the outside write happens once";
@@ -9,22 +12,29 @@ pub(super) const NEVER: &str = "an end rests on its outside write";
 
 pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
     let mut violations = Vec::new();
+    let routes = routes(evidence);
     for (message, account) in &ledger.accounts {
         for series in 0..account.series.len().max(1) {
-            let writes: Vec<u64> = account
-                .writes
-                .iter()
-                .copied()
-                .filter(|seq| account.series_at(*seq) == series)
-                .collect();
-            if writes.len() > 1 {
+            let mut by_route: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+            for seq in &account.writes {
+                if account.series_at(*seq) == series {
+                    let route = routes.get(seq).copied().unwrap_or_default();
+                    by_route.entry(route).or_default().push(*seq);
+                }
+            }
+            for (route, writes) in by_route.into_iter().filter(|(_, writes)| writes.len() > 1) {
+                let at = if route.is_empty() {
+                    String::new()
+                } else {
+                    format!(" at {route}")
+                };
                 violations.push(Violation {
                     invariant: NAME,
                     text: format!(
-                        "the outside write of {message} was performed {} times",
+                        "the outside write of {message}{at} was performed {} times",
                         writes.len()
                     ),
-                    evidence: writes.clone(),
+                    evidence: writes,
                 });
             }
         }
@@ -56,4 +66,16 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
         });
     }
     violations
+}
+
+/// Where each write was performed.
+fn routes(evidence: Evidence<'_>) -> BTreeMap<u64, &str> {
+    evidence
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Performed { route, .. } => Some((entry.seq, route.as_deref()?)),
+            _ => None,
+        })
+        .collect()
 }

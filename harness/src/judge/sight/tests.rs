@@ -37,6 +37,7 @@ fn wrote_unnamed(story: Story, actions: &[&str]) -> Story {
     Story::of(events)
         .calling_from(call.0)
         .then(Event::Called {
+            shape: None,
             call,
             connection: ConnectionId(1),
             author: Author::Process(packer(1)),
@@ -149,6 +150,7 @@ fn job_ids_that_the_system_never_uses_are_no_job_ids() {
 fn a_write_whose_job_cannot_be_told_is_asked_for() {
     let nameless = |job: Option<&str>| {
         Story::new().shipped("M1").quiet().then(Event::Performed {
+            route: None,
             dependency: "carrier".into(),
             request: "POST /parcels".to_owned(),
             write: true,

@@ -124,6 +124,7 @@ impl Board {
         self.0.history.append(Event::Performed {
             dependency,
             request,
+            route: performed.route.clone(),
             write: performed.write,
             repeated: performed.repeated,
             message,

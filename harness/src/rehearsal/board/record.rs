@@ -11,6 +11,7 @@ use crate::checkpoint::{self, Announcement};
 use crate::history::{Attribution, Event};
 use crate::ids::{FaultId, MessageName};
 use crate::manifest::Ready;
+use crate::shape::Shape;
 use crate::stage;
 use crate::tap::{Call, Reply, Request, Side};
 
@@ -62,6 +63,7 @@ impl Board {
             dependency: call.dependency.clone(),
             summary,
             actions: summary::actions(call),
+            shape: Some(Shape::of(&self.0.manifest, &self.0.queues, call)),
             messages: messages.iter().cloned().collect(),
             attribution,
             receipts: summary::receipts(call),

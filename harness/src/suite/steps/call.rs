@@ -8,7 +8,7 @@ use super::fault::check_code;
 use super::objections;
 use crate::fault::{Effect, Fault, Point};
 use crate::gherkin::{Arguments, Step, StepError, StepKind};
-use crate::manifest::{DependencyProtocol, Manifest};
+use crate::manifest::{ACTIONS, DependencyProtocol, Manifest, nearest};
 use crate::shape::Wanted;
 use crate::suite::Scene;
 use crate::tap::Side;
@@ -163,8 +163,8 @@ fn phrase(
     })
 }
 
-/// Whether such a call can be made at all, and the effect suits it.
-fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), StepError> {
+/// Whether such a call can be made at all.
+pub(super) fn check_spoken(manifest: &Manifest, wanted: &Wanted) -> Result<(), StepError> {
     let protocol = wanted.protocol();
     let speaks = manifest
         .dependencies
@@ -183,6 +183,33 @@ fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), St
             "write a part of a statement (`update parcels`), an SQS action (`DeleteMessage`) or a request (`POST /parcels`)",
         ));
     }
+    let Some((action, queue)) = wanted.action() else {
+        return Ok(());
+    };
+    if !ACTIONS.contains(&action) {
+        let error = StepError::invalid(format!("`{action}` is no action of SQS"));
+        return Err(match nearest(action, ACTIONS.iter().copied()) {
+            Some(near) => error.with_help(format!("did you mean `{near}`?")),
+            None => error,
+        });
+    }
+    let known: Vec<String> = manifest
+        .queues()
+        .map(|(_, name)| name.to_string())
+        .collect();
+    match queue.filter(|queue| !known.iter().any(|name| name == queue)) {
+        Some(queue) => Err(StepError::invalid(format!(
+            "the manifest has no queue `{queue}`; it has {}",
+            known.join(", ")
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Whether such a call can be made at all, and the effect suits it.
+fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), StepError> {
+    check_spoken(manifest, wanted)?;
+    let protocol = wanted.protocol();
     match effect {
         Effect::Answer(code) => check_code(protocol, code),
         Effect::Duplicate if protocol == DependencyProtocol::Postgres => {
@@ -220,5 +247,9 @@ mod tests {
         assert_eq!(told.unwrap(), "a database connection repeats no call");
         let told = objection("DeleteMessage", &Effect::Answer("40001".to_owned()));
         assert!(told.unwrap().contains("no error of SQS"));
+        let told = objection("RecieveMessage", &Effect::LoseReply);
+        assert!(told.unwrap().contains("no action of SQS"));
+        let told = objection("SendMessage elsewhere", &Effect::LoseReply);
+        assert!(told.unwrap().contains("no queue `elsewhere`"));
     }
 }

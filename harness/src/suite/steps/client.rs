@@ -334,6 +334,7 @@ mod tests {
     fn asked(story: Story, call: u64, author: Author, request: &str, answer: &str) -> Story {
         story
             .then(Event::Called {
+                shape: None,
                 call: CallId(call),
                 connection: ConnectionId(1),
                 author,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::gherkin::Row;
+use crate::gherkin::{Row, StepError};
 
 /// An expected figure: `4`, `10 to 20`, `at most 20`, `at least 10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,36 @@ pub(super) struct Figure {
 }
 
 impl Figure {
+    /// Reads what a phrase says; its form was checked.
+    pub(super) fn read_checked(text: &str) -> Result<Self, StepError> {
+        text.parse().map_err(|_| {
+            StepError::invalid(format!("`{text}` is no figure"))
+                .with_help("write `4`, `2 to 4`, `at most 4` or `at least 2`")
+        })
+    }
+
+    /// Whether a figure in it may be this one.
+    pub(super) fn includes(self, seen: i64) -> bool {
+        (self.least..=self.most).contains(&seen)
+    }
+
+    /// Whether it is this very number.
+    pub(super) fn includes_only(self, seen: i64) -> bool {
+        self.least == seen && self.most == seen
+    }
+
+    /// Whether what was seen is as expected.
+    pub(super) fn judge(self, name: String, seen: i64) -> Result<(), StepError> {
+        if self.includes(seen) {
+            return Ok(());
+        }
+        let message = format!("{name}: expected {self}, seen {seen}");
+        Err(StepError::differs(
+            message,
+            vec![Row::new(name, self, seen)],
+        ))
+    }
+
     /// Compares; a figure in its range reads as the range itself.
     pub(super) fn row(self, name: &str, seen: i64) -> Row {
         if (self.least..=self.most).contains(&seen) && self.least != self.most {

@@ -4,6 +4,7 @@
 mod ahead;
 mod barrier;
 mod call;
+mod calls;
 mod client;
 mod durable;
 mod fault;
@@ -47,6 +48,7 @@ pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {
         ahead::pack(),
         log::pack(manifest),
         total::pack(manifest),
+        calls::pack(manifest),
         operator::pack(),
         durable::pack(),
     ]

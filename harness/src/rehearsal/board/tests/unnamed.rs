@@ -21,6 +21,7 @@ impl Bench {
             unreachable!("a post is HTTP");
         };
         let performed = Performed {
+            route: None,
             sequence: 1,
             request: request.clone(),
             job: job.map(str::to_owned),
