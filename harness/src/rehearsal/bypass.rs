@@ -6,14 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use super::venue::own_session;
 use super::{Rehearsal, dependencies};
 use crate::embedded::queue::admin;
 use crate::history::Event;
 use crate::ids::DependencyName;
 use crate::tap::sqs::Undeclared;
-
-/// How the harness's own sessions name themselves.
-const OWN_SESSION: &str = "rehearse";
 
 impl Rehearsal {
     /// Notes everybody who came past the taps as trouble.
@@ -80,7 +78,7 @@ impl Rehearsal {
             return Ok(visitors.map(|visitors| {
                 visitors
                     .into_iter()
-                    .filter(|visitor| visitor.application.as_deref() != Some(OWN_SESSION))
+                    .filter(|visitor| visitor.application.as_deref() != Some(own_session()))
                     .map(|visitor| visitor.port)
                     .collect()
             }));

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use self::command::{root_of, run_command, shown};
 pub use self::error::VenueError;
+pub(super) use self::origin::own_session;
 use self::origin::{Origin, quoted};
 pub(super) use self::queues::start_queue_server;
 use self::servers::Servers;

@@ -1,10 +1,12 @@
 //! A database server and the template database that rehearsals copy.
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, Connection, Executor};
+use uuid::Uuid;
 
 use super::{VenueError, address_of};
 use crate::embedded::database::Server;
@@ -56,7 +58,7 @@ impl Origin {
             .username(&self.user)
             .password(&self.password)
             .database(database)
-            .application_name("rehearse")
+            .application_name(own_session())
             .ssl_mode(PgSslMode::Disable)
     }
 
@@ -191,4 +193,11 @@ pub(super) fn external_database(
         administration,
         template,
     })
+}
+
+/// How the harness's own sessions name themselves: nobody else can know it, so that
+/// whoever comes past the taps is not taken for the harness.
+pub(in crate::rehearsal) fn own_session() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| format!("rehearse-{}", Uuid::new_v4()))
 }
