@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-fn as_token<'a>((token, _): (Token<'a>, std::ops::Range<usize>)) -> Token<'a> {
+fn as_token((token, _): (Token<'_>, std::ops::Range<usize>)) -> Token<'_> {
     token
 }
 
@@ -141,7 +141,7 @@ type Tokens<'a> = std::iter::Map<Lexer<'a>, fn((Token<'a>, std::ops::Range<usize
 /// The rest of a statement.
 struct Words<'a>(Peekable<Tokens<'a>>);
 
-impl<'a> Words<'a> {
+impl Words<'_> {
     fn keyword(&mut self) -> Option<String> {
         match self.0.next()? {
             Token::Word(word) => Some(word.to_ascii_uppercase()),

@@ -2,6 +2,7 @@
 //! its session, which rows it names, and how a text of the manifest is found in it.
 
 mod canonical;
+mod done;
 mod kind;
 mod lexer;
 mod rows;
@@ -84,6 +85,11 @@ impl Sql {
     /// Its literals, in order.
     pub fn literals(&self) -> &[String] {
         &self.rows().literals
+    }
+
+    /// Whether rows are made of the elements of a list.
+    pub fn takes_lists_apart(&self) -> bool {
+        self.rows().takes_lists_apart
     }
 
     fn rows(&self) -> &Rows {

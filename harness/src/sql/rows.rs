@@ -1,5 +1,7 @@
 //! The rows that a statement spells out, and its literals.
 
+use std::borrow::Cow;
+
 use super::lexer::{Lexer, Token};
 
 /// What stands at one place of a row.
@@ -19,6 +21,8 @@ pub(super) struct Rows {
     /// The longest list of `VALUES`.
     pub(super) values: Vec<Vec<Cell>>,
     pub(super) literals: Vec<String>,
+    /// Whether rows are made of the elements of a list: it is no value of one column.
+    pub(super) takes_lists_apart: bool,
 }
 
 impl Rows {
@@ -27,6 +31,7 @@ impl Rows {
         let mut rows = Self {
             values: Vec::new(),
             literals: tokens().filter_map(literal).collect(),
+            takes_lists_apart: tokens().any(takes_lists_apart),
         };
         let mut rest = tokens();
         while let Some(token) = rest.next() {
@@ -48,10 +53,19 @@ impl Rows {
     }
 }
 
+fn takes_lists_apart(token: Token<'_>) -> bool {
+    token.name().is_some_and(|name| {
+        matches!(&*name, "unnest" | "any")
+            || name.ends_with("_elements")
+            || name.ends_with("_elements_text")
+            || name.ends_with("recordset")
+    })
+}
+
 fn literal(token: Token<'_>) -> Option<String> {
     match token {
         Token::Number(number) => Some(number.to_owned()),
-        token => token.content().map(|content| content.into_owned()),
+        token => token.content().map(Cow::into_owned),
     }
 }
 

@@ -70,9 +70,9 @@ fn tuples(statement: &Statement, values: &[Vec<Cell>]) -> Vec<Row> {
         .iter()
         .map(|tuple| {
             let mut by_position = BTreeMap::new();
-            for column in 0..first.len() {
-                let position = match first[column] {
-                    Cell::Parameter(number) => number,
+            for (column, first) in first.iter().enumerate() {
+                let position = match first {
+                    Cell::Parameter(number) => *number,
                     // Where the values are written out, columns are counted.
                     _ if statement.binds.is_empty() => column + 1,
                     _ => continue,
@@ -98,7 +98,7 @@ fn tuples(statement: &Statement, values: &[Vec<Cell>]) -> Vec<Row> {
 /// one.
 fn elements(statement: &Statement) -> Vec<Row> {
     let whole = || vec![Row::of(statement.binds.iter().map(texts))];
-    if !takes_lists_apart(&statement.sql) {
+    if !statement.sql.takes_lists_apart() {
         return whole();
     }
     let lists: Vec<Option<Vec<Vec<String>>>> = statement
@@ -123,13 +123,6 @@ fn elements(statement: &Statement) -> Vec<Row> {
             Row::of(statement.binds.iter().zip(&lists).map(value))
         })
         .collect()
-}
-
-/// Whether rows are made of the elements of a list: it is no value of one column.
-fn takes_lists_apart(sql: &str) -> bool {
-    const FUNCTIONS: [&str; 5] = ["unnest", "_elements", "recordset", "any(", "any ("];
-    let sql = sql.to_ascii_lowercase();
-    FUNCTIONS.iter().any(|function| sql.contains(function))
 }
 
 fn bind(statement: &Statement, position: usize) -> Option<&Bind> {

@@ -38,7 +38,7 @@ impl Board {
                     self.doubt_once(&untold(stage, sql));
                 }
                 // Where its row stood already it met a conflict, or the claim shows another.
-                self.without_ended(stage, &passing)
+                self.without(&passing, |end| end == stage)
             }
             Effect::Rows(rows) => self.fresh(stage, *rows, passing),
         };
@@ -60,7 +60,7 @@ impl Board {
         if few(passing.len()) {
             return passing;
         }
-        let fresh = self.without_ended(stage, &passing);
+        let fresh = self.without(&passing, |_| true);
         if !few(fresh.len()) {
             self.doubt_once(&format!(
                 "a statement of the stage `{stage}` names {} messages and wrote {rows} rows: \
@@ -78,13 +78,17 @@ impl Board {
         }
     }
 
-    fn without_ended(
+    /// Those of the messages that have not passed such an end.
+    fn without(
         &self,
-        stage: &StageName,
         passing: &[Option<MessageName>],
+        such: impl Fn(&StageName) -> bool,
     ) -> Vec<Option<MessageName>> {
         let state = self.state();
-        let ended = |message: &MessageName| state.ended.contains(&(stage.clone(), message.clone()));
+        let ended = |message: &MessageName| {
+            let mut ends = state.ended.iter();
+            ends.any(|(end, ended)| ended == message && such(end))
+        };
         passing
             .iter()
             .filter(|message| !message.as_ref().is_some_and(ended))

@@ -334,7 +334,9 @@ mod tests {
 
     fn read(format: CopyFormat, chunks: &[&[u8]]) -> Copied {
         let mut reader = RowReader::new(format);
-        chunks.iter().for_each(|chunk| reader.push(chunk));
+        for chunk in chunks {
+            reader.push(chunk);
+        }
         reader.finish()
     }
 
