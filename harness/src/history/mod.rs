@@ -4,9 +4,11 @@
 mod blob;
 mod event;
 mod reader;
+mod tally;
 mod writer;
 
 pub use blob::Blob;
 pub use event::{Attribution, DeathCause, Entry, Event, SCHEMA};
 pub use reader::{UnreadableHistory, read};
+pub use tally::Tally;
 pub use writer::{History, HistoryError};

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::{Blob, Entry, Event};
+use super::{Blob, Entry, Event, Tally};
 
 /// A history could not be begun.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,7 @@ pub struct History {
 struct Inner {
     file: File,
     entries: Vec<Entry>,
+    tally: Tally,
     written: BTreeSet<String>,
     trouble: Option<io::Error>,
 }
@@ -58,6 +59,7 @@ impl History {
             inner: Mutex::new(Inner {
                 file,
                 entries: Vec::new(),
+                tally: Tally::default(),
                 written: BTreeSet::new(),
                 trouble: None,
             }),
@@ -86,6 +88,7 @@ impl History {
         if let Err(error) = inner.file.write_all(line.as_bytes()) {
             inner.trouble.get_or_insert(error);
         }
+        inner.tally.feed(&entry);
         inner.entries.push(entry);
         drop(inner);
         self.last.send_replace(seq);
@@ -160,6 +163,17 @@ impl History {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .entries,
+        )
+    }
+
+    /// Looks at what was counted so far. Appending inside is a deadlock.
+    pub fn tally<T>(&self, look: impl FnOnce(&Tally) -> T) -> T {
+        look(
+            &self
+                .inner
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .tally,
         )
     }
 

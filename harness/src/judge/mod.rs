@@ -23,7 +23,7 @@ pub use attempts::exhausted;
 pub use conclusion::judge_concluded;
 pub use hands::{Asked, Hands};
 pub use ledger::Ledger;
-pub use totals::{Figure, count, count_each, performed_writes, repeated_writes};
+pub use totals::{Count, Figure, count, count_each, performed_writes, repeated_writes};
 pub use verdict::{Fault, Judgement, Verdict, judge, submitted};
 
 use crate::history::Entry;

@@ -89,11 +89,9 @@ impl Names {
 
 /// True: it meant another message.
 fn learn(names: &mut HashMap<String, MessageName>, id: &str, message: &MessageName) -> bool {
-    match names.get(id) {
-        Some(known) => known != message,
-        None => {
-            names.insert(id.to_owned(), message.clone());
-            false
-        }
+    if let Some(known) = names.get(id) {
+        return known != message;
     }
+    names.insert(id.to_owned(), message.clone());
+    false
 }

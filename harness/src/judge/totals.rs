@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Evidence;
-use crate::history::Event;
+use crate::history::{Entry, Event};
 use crate::ids::MessageName;
 use crate::manifest::Witness;
 
@@ -12,57 +12,63 @@ pub type Figure = BTreeMap<String, i64>;
 
 /// Counts a witness over a history.
 pub fn count(evidence: Evidence<'_>, witness: &Witness) -> Figure {
-    let mut counts = Counts::new(witness);
-    for (message, captured, step) in passages(evidence, witness) {
-        counts.add(message, captured, step);
-    }
-    counts.figure
+    let mut count = Count::default();
+    count.catch_up(evidence, witness);
+    count.figure
 }
 
 /// Counts a witness over a history for each message that passed one of its stages: all of
 /// them in one reading.
 pub fn count_each(evidence: Evidence<'_>, witness: &Witness) -> BTreeMap<MessageName, Figure> {
-    let mut each: BTreeMap<&MessageName, Counts<'_>> = BTreeMap::new();
-    for (message, captured, step) in passages(evidence, witness) {
+    let mut each: BTreeMap<&MessageName, Count> = BTreeMap::new();
+    for (message, captured, step) in passages(evidence.entries, witness) {
         if let Some(of) = message {
-            let counts = each.entry(of).or_insert_with(|| Counts::new(witness));
-            counts.add(message, captured, step);
+            let count = each.entry(of).or_default();
+            count.add(witness, message, captured, step);
         }
     }
     each.into_iter()
-        .map(|(message, counts)| (message.clone(), counts.figure))
+        .map(|(message, count)| (message.clone(), count.figure))
         .collect()
 }
 
-/// A figure that is being counted.
-struct Counts<'e> {
-    witness: &'e Witness,
+/// A figure that is counted as a history grows.
+#[derive(Debug, Default)]
+pub struct Count {
+    read: usize,
     figure: Figure,
-    seen: BTreeSet<(String, Option<&'e MessageName>)>,
+    seen: BTreeSet<(String, Option<MessageName>)>,
 }
 
-impl<'e> Counts<'e> {
-    fn new(witness: &'e Witness) -> Self {
-        let mut figure = Figure::new();
+impl Count {
+    /// Counts what was appended since.
+    pub fn catch_up(&mut self, evidence: Evidence<'_>, witness: &Witness) -> &Figure {
         if witness.by.is_none() {
-            figure.insert(String::new(), 0);
+            self.figure.entry(String::new()).or_default();
         }
-        Self {
-            witness,
-            figure,
-            seen: BTreeSet::new(),
+        let later = evidence.entries.get(self.read..).unwrap_or_default();
+        for (message, captured, step) in passages(later, witness) {
+            self.add(witness, message, captured, step);
         }
+        self.read = evidence.entries.len();
+        &self.figure
     }
 
-    fn add(&mut self, of: Option<&'e MessageName>, captured: &BTreeMap<String, String>, step: i64) {
-        let label = match &self.witness.by {
+    fn add(
+        &mut self,
+        witness: &Witness,
+        of: Option<&MessageName>,
+        captured: &BTreeMap<String, String>,
+        step: i64,
+    ) {
+        let label = match &witness.by {
             Some(by) => captured
                 .get(by)
                 .cloned()
                 .unwrap_or_else(|| "(no label)".to_owned()),
             None => String::new(),
         };
-        if self.witness.distinct && !self.seen.insert((label.clone(), of)) {
+        if witness.distinct && !self.seen.insert((label.clone(), of.cloned())) {
             return;
         }
         *self.figure.entry(label).or_default() += step;
@@ -72,11 +78,8 @@ impl<'e> Counts<'e> {
 /// A passage that a witness counts: whose, what was captured, and what it adds.
 type PassageOf<'e> = (Option<&'e MessageName>, &'e BTreeMap<String, String>, i64);
 
-fn passages<'e>(
-    evidence: Evidence<'e>,
-    witness: &'e Witness,
-) -> impl Iterator<Item = PassageOf<'e>> {
-    evidence.entries.iter().filter_map(|entry| {
+fn passages<'e>(entries: &'e [Entry], witness: &'e Witness) -> impl Iterator<Item = PassageOf<'e>> {
+    entries.iter().filter_map(|entry| {
         let Event::Stage {
             stage,
             message,

@@ -5,7 +5,7 @@ mod clock;
 mod refusal;
 mod state;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ use super::treatment::{Aftermath, Treatment};
 use super::{ErrorReply, Moment, Outage, Way};
 use crate::history::{Event, History};
 use crate::ids::{DependencyName, FaultId, Incarnation, MessageName, RoleName, StageName};
-use crate::judge::{Evidence, count};
+use crate::judge::{Count, Evidence};
 use crate::manifest::Manifest;
 use crate::tap::{Call, Discard, Line, Side};
 
@@ -42,6 +42,8 @@ struct Inner {
     manifest: Arc<Manifest>,
     history: Arc<History>,
     state: Mutex<State>,
+    /// Totals that outages begin or end by, as far as they were counted.
+    counts: Mutex<BTreeMap<String, Count>>,
     /// Changes whenever an outage begins or ends.
     changed: watch::Sender<u64>,
 }
@@ -73,6 +75,7 @@ impl Outages {
             manifest,
             history,
             state: Mutex::default(),
+            counts: Mutex::default(),
             changed: watch::Sender::new(0),
         }))
     }
@@ -535,10 +538,12 @@ impl Outages {
         let Some(witness) = witness else {
             return i64::MIN;
         };
+        let mut counts = self.0.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(total.to_owned()).or_default();
         let figure = self
             .0
             .history
-            .read(|entries| count(Evidence { manifest, entries }, witness));
+            .read(|entries| count.catch_up(Evidence { manifest, entries }, witness));
         match label {
             Some(label) => figure.get(label).copied().unwrap_or_default(),
             None => figure.values().sum(),

@@ -53,17 +53,11 @@ impl Rehearsal {
     }
 
     fn paused(&self, begins: Option<&StageName>, ends: &[StageName]) -> bool {
-        self.board.history().read(|entries| {
-            entries
-                .iter()
-                .rev()
-                .find_map(|entry| match &entry.event {
-                    Event::Stage { stage, .. } if Some(stage) == begins => Some(true),
-                    Event::Stage { stage, .. } if ends.contains(stage) => Some(false),
-                    _ => None,
-                })
-                .unwrap_or(false)
-        })
+        let (begun, ended) = self.board.history().tally(|tally| {
+            let last = |stage| tally.last_passage_of_any(stage);
+            (begins.map_or(0, last), ends.iter().map(last).max())
+        });
+        begun > ended.unwrap_or_default()
     }
 
     /// The stop of consumption that nothing in the scenario expected.
@@ -90,29 +84,15 @@ impl Rehearsal {
     /// Waits until the processes of a role have made so many further calls; tells what else
     /// happened meanwhile: passages of stages, and effects at queues.
     pub async fn over_calls(&self, role: &RoleName, calls: usize) -> Vec<String> {
-        let start = self.board.history().last();
-        self.board
-            .until(|| {
-                let made = self.board.history().read(|entries| {
-                    entries
-                        .iter()
-                        .rev()
-                        .take_while(|entry| entry.seq > start)
-                        .filter(|entry| match &entry.event {
-                            Event::Called { author, .. } => {
-                                author.incarnation().is_some_and(|by| by.role == *role)
-                            }
-                            _ => false,
-                        })
-                        .count()
-                });
-                (made >= calls).then_some(())
-            })
-            .await;
+        let history = self.board.history();
+        let start = history.last();
+        let made = || history.tally(|tally| tally.calls(role));
+        let enough = made().saturating_add(calls);
+        self.board.until(|| (made() >= enough).then_some(())).await;
         self.board.history().read(|entries| {
-            entries
+            let later = entries.partition_point(|entry| entry.seq <= start);
+            entries[later..]
                 .iter()
-                .filter(|entry| entry.seq > start)
                 .filter_map(|entry| match &entry.event {
                     // A poll of the fleet is no more than a call.
                     Event::Stage {

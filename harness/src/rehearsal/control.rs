@@ -100,29 +100,20 @@ impl Rehearsal {
 
     /// How often receivers of a message asked for more time.
     pub fn extensions(&self, wanted: &MessageName) -> usize {
-        self.board.history().read(|entries| {
-            entries
-                .iter()
-                .filter(|entry| {
-                    matches!(&entry.event, Event::VisibilityChanged { message: Some(message), seconds, .. }
-                        if message == wanted && *seconds > 0)
-                })
-                .count()
-        })
+        let history = self.board.history();
+        history.tally(|tally| tally.extensions(wanted))
     }
 
     /// What was captured at the last passage of a stage by a message.
     pub fn captured(&self, wanted: &MessageName, at: &StageName, name: &str) -> Option<String> {
-        self.board.history().read(|entries| {
-            entries.iter().rev().find_map(|entry| match &entry.event {
-                Event::Stage {
-                    stage,
-                    message: Some(message),
-                    captured,
-                    ..
-                } if stage == at && message == wanted => captured.get(name).cloned(),
+        let history = self.board.history();
+        let last = history.tally(|tally| tally.last_passage(wanted, at));
+        history.read(|entries| {
+            let place = entries.partition_point(|entry| entry.seq < last);
+            match &entries.get(place)?.event {
+                Event::Stage { captured, .. } if last > 0 => captured.get(name).cloned(),
                 _ => None,
-            })
+            }
         })
     }
 
@@ -146,14 +137,7 @@ impl Rehearsal {
 
     /// How many times a message has passed a stage.
     pub fn passages(&self, message: &MessageName, wanted: &StageName) -> usize {
-        self.board.history().read(|entries| {
-            entries
-                .iter()
-                .filter(|entry| {
-                    matches!(&entry.event, Event::Stage { stage, message: Some(of), .. }
-                        if stage == wanted && of == message)
-                })
-                .count()
-        })
+        let history = self.board.history();
+        history.tally(|tally| tally.passages(message, wanted))
     }
 }

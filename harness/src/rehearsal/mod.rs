@@ -359,21 +359,8 @@ impl Rehearsal {
     /// The job id of a message: as its client was told, else as it was seen to be made
     /// durable. A message that the harness put on a queue goes by its `MessageId`.
     pub fn job_of(&self, message: &MessageName) -> Option<String> {
-        self.board.history().read(|entries| {
-            let told = entries.iter().rev().find_map(|entry| match &entry.event {
-                Event::Accepted {
-                    message: accepted,
-                    job,
-                } if accepted == message => Some(job.clone()),
-                _ => None,
-            });
-            told.or_else(|| {
-                entries.iter().find_map(|entry| match &entry.event {
-                    Event::Alias { id, message: of } if of == message => Some(id.clone()),
-                    _ => None,
-                })
-            })
-        })
+        let history = self.board.history();
+        history.tally(|tally| tally.job(message).cloned())
     }
 }
 

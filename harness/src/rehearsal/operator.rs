@@ -116,7 +116,7 @@ impl Rehearsal {
             )
             .collect::<Vec<_>>()
             .join(" ");
-        self.board.register(&incarnation);
+        self.board.register(&incarnation, &around.gate);
         let started = match driver.seat().await {
             Ok(seat) => driver
                 .start(start, &seat, &Room::default())

@@ -1,8 +1,10 @@
 //! The gate of one incarnation: once closed, not one more byte of that incarnation
 //! reaches any dependency.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
+use std::task::Poll;
 
 use tokio::sync::watch;
 
@@ -49,9 +51,15 @@ impl Gate {
         *self.closed.borrow()
     }
 
+    /// Closes the gate at once: when this returns, no byte of a write under way passes any
+    /// more.
+    pub fn shut(&self) {
+        self.closed.send_replace(true);
+    }
+
     /// Closes the gate, cuts off every write under way and returns when none is left.
     pub async fn close(&self) {
-        self.closed.send_replace(true);
+        self.shut();
         let mut active = self.active.subscribe();
         // The sender lives in `self`, so waiting cannot fail.
         let _ = active.wait_for(|count| *count == 0).await;
@@ -72,17 +80,31 @@ impl Gate {
     where
         F: Future<Output = io::Result<()>>,
     {
-        // Counted before the look at `closed`: `close` sets the flag first and counts
-        // after, so one of the two always sees the other.
         let _active = Active::new(&self.active);
-        if self.is_closed() {
-            return Ok(Extent::Nothing);
-        }
-        tokio::select! {
-            biased;
-            written = write => written.map(|()| Extent::Whole),
-            () = self.closed() => Ok(Extent::Partly),
-        }
+        let mut write = pin!(write);
+        let mut closed = pin!(self.closed());
+        let mut begun = false;
+        poll_fn(|cx| {
+            {
+                // Whoever shuts the gate waits for this look to end, and for the bytes that
+                // pass while it lasts: so none passes after.
+                let shut = self.closed.borrow();
+                if *shut {
+                    let extent = if begun {
+                        Extent::Partly
+                    } else {
+                        Extent::Nothing
+                    };
+                    return Poll::Ready(Ok(extent));
+                }
+                begun = true;
+                if let Poll::Ready(written) = write.as_mut().poll(cx) {
+                    return Poll::Ready(written.map(|()| Extent::Whole));
+                }
+            }
+            closed.as_mut().poll(cx).map(|()| Ok(Extent::Partly))
+        })
+        .await
     }
 }
 
@@ -104,6 +126,11 @@ impl Drop for Active<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::JoinSet;
 
     use super::*;
 
@@ -136,5 +163,54 @@ mod tests {
             Gate::new().forward(async { Ok(()) }).await.unwrap(),
             Extent::Whole
         );
+    }
+
+    /// Six connections that write as fast as they can, and how the server sees it: no byte
+    /// passes once the gate is shut.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn no_byte_of_a_flood_passes_a_gate_that_is_shut() {
+        const CONNECTIONS: usize = 6;
+        for _ in 0..20 {
+            let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = server.local_addr().unwrap();
+            let gate = Arc::new(Gate::new());
+            let passed = Arc::new(AtomicUsize::new(0));
+            let (mut reading, mut writing) = (JoinSet::new(), JoinSet::new());
+            for _ in 0..CONNECTIONS {
+                let client = TcpStream::connect(address).await.unwrap();
+                let (mut seen, _) = server.accept().await.unwrap();
+                reading.spawn(async move {
+                    let (mut all, mut bytes) = (0, [0; 4096]);
+                    loop {
+                        match seen.read(&mut bytes).await.unwrap() {
+                            0 => return all,
+                            count => all += count,
+                        }
+                    }
+                });
+                let (gate, passed) = (Arc::clone(&gate), Arc::clone(&passed));
+                writing.spawn(async move {
+                    let write = || async {
+                        client.writable().await?;
+                        match client.try_write(&[7; 100]) {
+                            Ok(count) => passed.fetch_add(count, Ordering::SeqCst),
+                            Err(_) => 0,
+                        };
+                        Ok(())
+                    };
+                    while gate.forward(write()).await.unwrap() == Extent::Whole {
+                        tokio::task::yield_now().await;
+                    }
+                });
+            }
+            while passed.load(Ordering::SeqCst) < 10_000 {
+                tokio::task::yield_now().await;
+            }
+            gate.shut();
+            let at_the_trigger = passed.load(Ordering::SeqCst);
+            writing.join_all().await;
+            let seen: usize = reading.join_all().await.into_iter().sum();
+            assert_eq!(seen, at_the_trigger);
+        }
     }
 }

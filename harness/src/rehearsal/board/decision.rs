@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::doom::Doom;
 use super::faults::Triggered;
 use super::interference::{Held, error_reply};
 use super::state::State;
 use super::{Board, Delivery};
 use crate::fault::{Effect, Until};
-use crate::history::Event;
+use crate::history::Tally;
 use crate::ids::{CallId, FaultId, MessageName};
 use crate::tap::{Call, Request};
 
@@ -26,6 +27,7 @@ use crate::tap::{Call, Request};
 struct Orders {
     visibility: Vec<Triggered>,
     signals: BTreeMap<Signal, Vec<FaultId>>,
+    dooms: Vec<Doom>,
     delays: Vec<(FaultId, Duration)>,
     holds: Vec<(FaultId, Option<Until>)>,
     /// What becomes of the call itself.
@@ -35,7 +37,8 @@ struct Orders {
 impl Orders {
     fn of(triggered: Vec<Triggered>) -> Self {
         let mut orders = Self::default();
-        for one in triggered {
+        for mut one in triggered {
+            orders.dooms.extend(one.doom.take());
             match &one.effect {
                 Effect::Reappear => orders.visibility.push(one),
                 // A call with several messages may be waited for by several faults: a
@@ -68,7 +71,7 @@ impl Board {
         left.expect(orders.delays.iter().map(|(fault, _)| *fault));
         left.expect(orders.holds.iter().map(|(fault, _)| *fault));
         left.expect(orders.fates.iter().map(|one| one.fault));
-        if let Some(killer) = self.signal_all(call, orders.signals).await {
+        if let Some(killer) = self.signal_all(call, orders.signals, orders.dooms).await {
             for one in orders.fates {
                 // What dies at a call loses it, or its reply.
                 if matches!(one.effect, Effect::LoseRequest | Effect::LoseReply) {
@@ -105,6 +108,7 @@ impl Board {
         &self,
         call: &Call,
         mut signals: BTreeMap<Signal, Vec<FaultId>>,
+        dooms: Vec<Doom>,
     ) -> Option<FaultId> {
         let kills = signals.remove(&Signal::SIGKILL);
         let stops = signals.remove(&Signal::SIGSTOP);
@@ -119,6 +123,7 @@ impl Board {
         }
         let kills = kills?;
         let killer = kills.first().copied();
+        dooms.into_iter().for_each(Doom::comes_to_pass);
         self.send_signal(call, kills, Signal::SIGKILL).await;
         killer
     }
@@ -166,13 +171,8 @@ impl Board {
     }
 
     fn passed_since(&self, start: u64, until: &Until) -> bool {
-        self.0.history.read(|entries| {
-            let later = entries.iter().rev().take_while(|entry| entry.seq > start);
-            later.into_iter().any(|entry| {
-                matches!(&entry.event, Event::Stage { stage, message: Some(message), .. }
-                    if *stage == until.stage && *message == until.message)
-            })
-        })
+        let last = |tally: &Tally| tally.last_passage(&until.message, &until.stage);
+        self.0.history.tally(last) > start
     }
 
     /// Ends the visibility of what was in hand when the fault was triggered.

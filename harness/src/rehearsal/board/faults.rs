@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 
 use nix::sys::signal::Signal;
 
+use super::doom::Doom;
 use super::state::Armed;
 use super::{Board, Delivery, Life, decision};
 use crate::fault::{Effect, Fault, Point, Whose};
@@ -123,19 +123,23 @@ impl Board {
                         effect: armed.fault.effect.clone(),
                         message: message.cloned(),
                         in_flight: in_flight.clone(),
+                        doom: None,
                     });
                 }
+            }
+            if let Some(author) = call.author.incarnation() {
+                self.doom(&mut now, author, &mut triggered);
+            }
+            for one in &triggered {
+                self.0.history.append(Event::Triggered {
+                    fault: one.fault,
+                    call: Some(call.id),
+                    message: message.cloned(),
+                });
             }
         }
         for reason in doubts {
             self.doubt(reason);
-        }
-        for one in &triggered {
-            self.0.history.append(Event::Triggered {
-                fault: one.fault,
-                call: Some(call.id),
-                message: message.cloned(),
-            });
         }
         triggered
     }
@@ -148,21 +152,9 @@ impl Board {
             }
             return;
         };
-        let actor = Arc::clone(self.0.actor.get().expect("set before any process"));
-        let sending = actor.signal(incarnation, signal, faults.first().copied());
-        let board = self.clone();
         // A task of its own: the dying client's end of connection makes the tap drop the
         // held future, and the kill must go on.
-        let sent = tokio::spawn(async move {
-            let seen = sending.await;
-            for fault in faults {
-                match seen.clone() {
-                    Ok(evidence) => board.land(fault, evidence),
-                    Err(reason) => board.miss(fault, reason),
-                }
-            }
-        });
-        let _ = sent.await;
+        let _ = tokio::spawn(self.strike(&incarnation, faults, signal)).await;
     }
 
     /// Resolves once a stopped author goes on, or is gone.
@@ -226,6 +218,8 @@ pub(super) struct Triggered {
     pub(super) message: Option<MessageName>,
     /// The deliveries of the message that somebody had in hand at this moment.
     pub(super) in_flight: Vec<Delivery>,
+    /// Of a kill.
+    pub(super) doom: Option<Doom>,
 }
 
 /// Where something was passed.

@@ -172,6 +172,8 @@ impl Board {
         for receipt in &receipts {
             state.deliveries.touch(receipt);
         }
+        drop(state);
+        self.0.history.nudge();
     }
 
     /// What a lost reply would have handed over: nobody has it.
@@ -193,6 +195,8 @@ impl Board {
             forgotten.extend(state.deliveries.get(&receipt).cloned());
             state.deliveries.end(&receipt);
         }
+        drop(state);
+        self.0.history.nudge();
         forgotten
     }
 

@@ -122,22 +122,20 @@ impl Board {
                 (event, orphan)
             }
             Fact::Deleted { receipt } => {
-                let known = state.deliveries.get(&receipt).cloned();
+                let known = state.deliveries.known(&receipt);
                 state.deliveries.end(&receipt);
                 let event = Event::Deleted {
                     call: call.id,
                     author: call.author.clone(),
-                    message_id: known.as_ref().map(|delivery| delivery.message_id.clone()),
-                    message: known.and_then(|delivery| delivery.message),
+                    message_id: known.as_ref().map(|known| known.message_id.clone()),
+                    message: known.and_then(|known| known.message),
                     receipt,
                 };
                 (event, None)
             }
             Fact::VisibilityChanged { receipt, seconds } => {
-                let message = state
-                    .deliveries
-                    .get(&receipt)
-                    .and_then(|delivery| delivery.message.clone());
+                let known = state.deliveries.known(&receipt);
+                let message = known.and_then(|known| known.message);
                 if seconds == 0 {
                     state.deliveries.end(&receipt);
                 } else {
@@ -155,7 +153,7 @@ impl Board {
             }
         };
         let seq = self.0.history.append(event);
-        state.effects.insert(call.author.clone(), seq);
+        state.effects.note(&call.author, seq);
         orphan
     }
 

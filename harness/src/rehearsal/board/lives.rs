@@ -1,18 +1,20 @@
 //! Incarnations from their registration to the end of their last connection.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::super::deliveries::Delivery;
 use super::{Board, Life};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, DependencyName, Incarnation, MessageName};
+use crate::tap::Gate;
 
 impl Board {
     /// An incarnation is about to start: its calls count from now on.
-    pub(in crate::rehearsal) fn register(&self, incarnation: &Incarnation) {
-        self.state()
-            .living
-            .insert(incarnation.clone(), Life::Running);
+    pub(in crate::rehearsal) fn register(&self, incarnation: &Incarnation, gate: &Arc<Gate>) {
+        let mut state = self.state();
+        state.living.insert(incarnation.clone(), Life::Running);
+        state.gates.insert(incarnation.clone(), Arc::clone(gate));
     }
 
     /// Whether an incarnation was registered and did not end since.
@@ -22,7 +24,7 @@ impl Board {
 
     /// It could not be started after all.
     pub(in crate::rehearsal) fn unregister(&self, incarnation: &Incarnation) {
-        self.state().living.remove(incarnation);
+        self.state().forget(incarnation);
     }
 
     pub(in crate::rehearsal) fn ready(&self, incarnation: &Incarnation) {
@@ -70,8 +72,7 @@ impl Board {
     ) -> DeathCause {
         let (cause, in_hand) = {
             let mut state = self.state();
-            state.living.remove(incarnation);
-            state.receives.remove(incarnation);
+            state.forget(incarnation);
             let unsettled: BTreeSet<MessageName> = state
                 .deliveries
                 .unsettled_of(incarnation)

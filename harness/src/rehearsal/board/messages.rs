@@ -68,7 +68,7 @@ impl Board {
             message: Some(message.clone()),
             ids: Vec::new(),
         });
-        self.state().effects.insert(Author::Client, seq);
+        self.state().effects.note(&Author::Client, seq);
         self.0.history.nudge();
     }
 
@@ -89,7 +89,7 @@ impl Board {
             message: message.clone(),
             job: job.to_owned(),
         });
-        self.state().effects.insert(Author::Client, seq);
+        self.state().effects.note(&Author::Client, seq);
         self.0.history.nudge();
     }
 

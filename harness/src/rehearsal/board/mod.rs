@@ -11,6 +11,7 @@
 mod boundary;
 mod calls;
 mod decision;
+mod doom;
 mod effects;
 mod faults;
 mod interference;

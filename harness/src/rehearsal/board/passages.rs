@@ -116,7 +116,7 @@ impl Board {
                         captured: subject.captured.clone(),
                     });
                     if message.is_some() {
-                        self.state().effects.insert(call.author.clone(), seq);
+                        self.state().effects.note(&call.author, seq);
                     }
                     self.note_stop(&passage.stage, &incarnation, subject);
                     let outages = &self.0.outages;

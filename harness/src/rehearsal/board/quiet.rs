@@ -21,6 +21,19 @@ impl Board {
         self.busy_while(starting, true)
     }
 
+    /// Whether something is plainly under way, without the words for it: for those who look
+    /// after each entry.
+    pub(in crate::rehearsal) fn is_at_work(&self) -> bool {
+        let state = self.state();
+        !state.submitting.is_empty()
+            || !state.held.is_empty()
+            || !state.writing.is_empty()
+            || state
+                .deliveries
+                .held()
+                .any(|delivery| state.living.contains_key(&delivery.owner))
+    }
+
     fn busy_while(&self, starting: &[String], rests: bool) -> Vec<Reason> {
         let state = self.state();
         let mut reasons: Vec<Reason> = Vec::new();
@@ -71,7 +84,7 @@ impl Board {
                 continue;
             }
             let own = Author::Process(incarnation.clone());
-            let effect = state.effects.get(&own).copied().unwrap_or_default();
+            let effect = state.effects.of(&own);
             let receive = state.receives.get(incarnation);
             if receive.is_none_or(|receive| !receive.empty_handed || receive.began <= effect) {
                 reasons.push(Reason::NotAsked {
@@ -85,7 +98,7 @@ impl Board {
 
     /// Timers that did not tick once since the last effect of anybody.
     fn unticked(&self, state: &State, reasons: &mut Vec<Reason>) {
-        let last = state.effects.values().max().copied().unwrap_or_default();
+        let last = state.effects.last();
         for (index, background) in self.0.manifest.background.iter().enumerate() {
             let living = state.living.keys();
             for incarnation in living.filter(|one| one.role == background.role) {
@@ -172,8 +185,7 @@ impl Board {
 
     /// Where the last effect of anybody stands.
     pub(in crate::rehearsal) fn last_effect(&self) -> u64 {
-        let state = self.state();
-        state.effects.values().max().copied().unwrap_or_default()
+        self.state().effects.last()
     }
 
     /// Whether anybody alive consumes this queue of the manifest.

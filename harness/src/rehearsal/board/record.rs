@@ -162,9 +162,7 @@ impl Board {
             let ids = stage::ids_made_durable(&self.0.manifest, call, reply);
             let mut state = self.state();
             if !state.aliases.messages(&ids).is_empty() {
-                state
-                    .effects
-                    .insert(call.author.clone(), self.0.history.last());
+                state.effects.note(&call.author, self.0.history.last());
             }
         }
         self.0.history.nudge();

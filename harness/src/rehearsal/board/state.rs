@@ -1,6 +1,7 @@
 //! What the board knows of one rehearsal at this moment.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::aliases::Aliases;
@@ -11,7 +12,7 @@ use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
     StageName,
 };
-use crate::tap::Side;
+use crate::tap::{Gate, Side};
 
 #[derive(Default)]
 pub(super) struct State {
@@ -37,6 +38,8 @@ pub(super) struct State {
     pub(super) submitting: BTreeSet<MessageName>,
     pub(super) held: BTreeMap<CallId, String>,
     pub(super) living: BTreeMap<Incarnation, Life>,
+    /// The gates of those that live.
+    pub(super) gates: BTreeMap<Incarnation, Arc<Gate>>,
     pub(super) receives: BTreeMap<Incarnation, Receive>,
     /// Incarnations that made the call which shows that they are ready.
     pub(super) called: BTreeSet<Incarnation>,
@@ -50,7 +53,7 @@ pub(super) struct State {
     pub(super) open: BTreeMap<CallId, (ConnectionId, Author)>,
     /// When each author made a call last, or was answered: receives do not count.
     pub(super) last_calls: BTreeMap<Author, Instant>,
-    pub(super) effects: BTreeMap<Author, u64>,
+    pub(super) effects: Effects,
     pub(super) announced: BTreeMap<MessageName, RoleName>,
     pub(super) bodies: BTreeMap<MessageName, String>,
     pub(super) declared: usize,
@@ -95,6 +98,31 @@ pub(in crate::rehearsal) enum Life {
     Ending,
 }
 
+/// Where effects stand in the history.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    last: u64,
+    /// The latest of each that lives.
+    of: BTreeMap<Author, u64>,
+}
+
+impl Effects {
+    pub(super) fn note(&mut self, author: &Author, seq: u64) {
+        self.last = self.last.max(seq);
+        self.of.insert(author.clone(), seq);
+    }
+
+    /// The latest of an author; 0: there is none.
+    pub(super) fn of(&self, author: &Author) -> u64 {
+        self.of.get(author).copied().unwrap_or_default()
+    }
+
+    /// The latest of anybody; 0: there is none.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+}
+
 /// The latest receive of a consumer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Receive {
@@ -103,6 +131,7 @@ pub(super) struct Receive {
     /// Still open, or ended without a message.
     pub(super) empty_handed: bool,
 }
+
 impl Armed {
     /// Whether it was triggered and its effect was not seen yet.
     pub(super) fn is_at_work(&self) -> bool {
@@ -117,6 +146,17 @@ impl Armed {
 }
 
 impl State {
+    /// Whatever is kept of a living incarnation alone.
+    pub(super) fn forget(&mut self, incarnation: &Incarnation) {
+        self.living.remove(incarnation);
+        self.gates.remove(incarnation);
+        self.receives.remove(incarnation);
+        self.called.remove(incarnation);
+        self.effects
+            .of
+            .remove(&Author::Process(incarnation.clone()));
+    }
+
     pub(super) fn in_hand(&self, author: &Author) -> BTreeSet<MessageName> {
         let Some(incarnation) = author.incarnation() else {
             return BTreeSet::new();

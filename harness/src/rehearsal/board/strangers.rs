@@ -139,7 +139,7 @@ mod tests {
             let history = History::begin(directory.path(), Vec::new()).unwrap();
             let board = Board::new(Arc::new(manifest), Arc::new(history), BTreeMap::new());
             for role in ["counter", "runner", "packer"] {
-                board.register(&incarnation(role));
+                board.register(&incarnation(role), &Arc::default());
             }
             board.submitting(&"M1".into());
             Self {

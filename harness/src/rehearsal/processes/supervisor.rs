@@ -137,7 +137,7 @@ impl Processes {
             memory: process.memory,
             ..around.start(board.manifest(), &incarnation, &process.command, logs)?
         };
-        board.register(&incarnation);
+        board.register(&incarnation, &around.gate);
         let room = &process.container.room;
         let child = match driver.start(start, &seat, room).await {
             Ok(child) => child,

@@ -56,7 +56,7 @@ async fn a_stage_of_another_process_cannot_be_announced() {
         role: "shop".into(),
         ..packer(1)
     };
-    bench.board.register(&shop);
+    bench.board.register(&shop, &Arc::default());
     let request = bench.announcement("weighing").request.clone();
     let call = bench.call(&shop, checkpoint::DEPENDENCY, request);
     refused(&bench, &call).await;

@@ -1,7 +1,8 @@
 //! Kills, stops and other signals at both boundaries.
 
 use super::*;
-use crate::tap::{Discard, Side};
+use crate::rehearsal::board::faults::Place;
+use crate::tap::{Discard, Gate, Side};
 
 #[tokio::test]
 async fn a_kill_before_the_call_holds_it_until_the_process_is_gone_and_drops_it() {
@@ -131,6 +132,63 @@ async fn a_kill_goes_on_when_the_dying_caller_makes_the_tap_drop_the_held_call()
         Vec::<String>::new(),
         "nothing is held any more"
     );
+}
+
+#[tokio::test]
+async fn the_gate_is_shut_before_the_trigger_of_a_kill_stands_in_the_history() {
+    let bench = Bench::new().with(&["M1"]);
+    let gate = Arc::new(Gate::new());
+    bench.board.register(&bench.packer, &gate);
+    bench
+        .board
+        .arm(fault(Signal::SIGKILL, "tried", None, Times::Every));
+    bench.hold_the_actor();
+    let call = bench.insert("tries", "job-M1");
+    let _ = bench.before(&call).await;
+    assert!(!gate.is_closed());
+    let mut held = bench.board.after(Arc::clone(&call), success(&call), true);
+    assert!(waits(&mut held).await);
+    assert!(bench.fault_entries().contains(&"triggered"));
+    assert!(gate.is_closed(), "although nobody was signalled yet");
+    let later = bench.insert("tries", "job-M1");
+    assert!(matches!(bench.before(&later).await, Before::Discard(_)));
+    bench.let_the_actor_go();
+    let _ = held.await;
+}
+
+#[tokio::test]
+async fn other_signals_leave_the_gate_open() {
+    let bench = Bench::new().with(&["M1"]);
+    let gate = Arc::new(Gate::new());
+    bench.board.register(&bench.packer, &gate);
+    bench
+        .board
+        .arm(fault(Signal::SIGTERM, "tried", None, Times::Every));
+    let call = bench.insert("tries", "job-M1");
+    let _ = bench.whole(&call).await;
+    assert_eq!(bench.asked(), [Signal::SIGTERM]);
+    assert!(!gate.is_closed());
+}
+
+#[tokio::test]
+async fn a_kill_that_was_decided_comes_to_pass_whoever_is_dropped_before_it() {
+    let bench = Bench::new().with(&["M1"]);
+    bench
+        .board
+        .arm(fault(Signal::SIGKILL, "tried", None, Times::Every));
+    let call = bench.insert("tries", "job-M1");
+    let stage = "tried".into();
+    drop(
+        bench
+            .board
+            .trigger(&call, Place::Stage(&stage), None, Some(&"M1".into())),
+    );
+    bench
+        .board
+        .until(|| bench.fault_entries().contains(&"landed").then_some(()))
+        .await;
+    assert_eq!(bench.fault_entries(), ["triggered", "exited", "landed"]);
+    assert_eq!(bench.asked(), [Signal::SIGKILL]);
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ async fn what_is_made_visible_is_so_before_its_receiver_is_held() {
 async fn only_what_the_passer_has_in_hand_becomes_visible() {
     let bench = bench(&[(Effect::Reappear, "weighing")]);
     let other = packer(7);
-    bench.board.register(&other);
+    bench.board.register(&other, &Arc::default());
     let _ = bench.receives(&other, &["M1"]).await;
     let again = Arc::new(sqs(json!({ "Messages": [{
         "MessageId": "copy-2", "ReceiptHandle": "receipt-2",

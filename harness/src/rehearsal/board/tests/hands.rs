@@ -81,7 +81,7 @@ async fn a_delivery_that_a_dead_caller_did_not_get_is_left_to_its_death() {
 async fn a_later_delivery_of_a_copy_takes_it_out_of_the_first_owner_s_hand() {
     let bench = Bench::new().with(&["M1"]);
     let second = packer(2);
-    bench.board.register(&second);
+    bench.board.register(&second, &Arc::default());
     let _ = bench.receives(&bench.packer, &["M1"]).await;
     let call = bench.receive(&second);
     let _ = bench.before(&call).await;

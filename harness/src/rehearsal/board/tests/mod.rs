@@ -128,7 +128,7 @@ impl Bench {
         });
         board.set_actor(Arc::clone(&hands) as Arc<dyn Actor>);
         let packer = packer(1);
-        board.register(&packer);
+        board.register(&packer, &Arc::default());
         Self {
             board,
             hands,

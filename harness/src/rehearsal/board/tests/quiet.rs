@@ -51,7 +51,7 @@ async fn between_a_death_and_the_next_start_it_is_not_quiet() {
     // that somebody is on the way.
     assert_eq!(bench.reasons(&[]), Vec::<String>::new());
     assert!(says(&bench.reasons(&["packer-1"]), "packer-1 is starting"));
-    bench.board.register(&packer(2));
+    bench.board.register(&packer(2), &Arc::default());
     assert!(says(
         &bench.reasons(&[]),
         "packer-1#2 has not asked for more"
@@ -93,7 +93,7 @@ async fn a_timer_must_begin_twice_after_the_last_effect() {
         instance: 1,
         start: 1,
     };
-    bench.board.register(&shop);
+    bench.board.register(&shop, &Arc::default());
     let tick = || {
         let request = Request::Postgres(PgRequest {
             statements: vec![statement("select id from unsent", &[])],
