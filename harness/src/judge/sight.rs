@@ -197,7 +197,7 @@ fn could_have_passed<'e>(
                             pattern,
                             ..
                         } => of == dependency && is_alike(pattern, actions),
-                        _ => false,
+                        Binding::Checkpoint(_) => false,
                     }
             })
         })
@@ -308,9 +308,10 @@ fn named(messages: &[&MessageName]) -> String {
 fn listed(places: &[u64]) -> String {
     const MOST: usize = 5;
     let first: Vec<String> = places.iter().take(MOST).map(u64::to_string).collect();
-    match places.len() > MOST {
-        true => format!("{}, …", first.join(", ")),
-        false => first.join(", "),
+    if places.len() > MOST {
+        format!("{}, …", first.join(", "))
+    } else {
+        first.join(", ")
     }
 }
 

@@ -252,7 +252,7 @@ mod tests {
         let plain = base64(inner.as_bytes());
         assert_eq!(read(plain.as_bytes(), &pipeline), ["j"]);
         assert_eq!(read(json!(plain).to_string().as_bytes(), &pipeline), ["j"]);
-        let packed = json!({"data": base64(&gzip(inner.as_bytes()))}).to_string();
+        let zipped = json!({"data": base64(&gzip(inner.as_bytes()))}).to_string();
         let pipeline = body(vec![
             at(&["data"]),
             Reading::Base64,
@@ -260,7 +260,7 @@ mod tests {
             Reading::Json,
             at(&["headers", "id"]),
         ]);
-        assert_eq!(read(packed.as_bytes(), &pipeline), ["j"]);
+        assert_eq!(read(zipped.as_bytes(), &pipeline), ["j"]);
         let mut packer = ZlibEncoder::new(Vec::new(), Compression::fast());
         packer.write_all(inner.as_bytes()).unwrap();
         let pipeline = body(vec![

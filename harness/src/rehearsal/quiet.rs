@@ -57,14 +57,6 @@ impl Rehearsal {
             if let Some(stop) = self.unexpected_stop() {
                 return Ok(Err(Unrest::Stopped(stop)));
             }
-            // Each entry brings us here: words are made for those who hear them alone.
-            if self.board.is_at_work() && tokio::time::Instant::now() < deadline {
-                tokio::select! {
-                    _ = watch.changed() => {}
-                    () = tokio::time::sleep_until(deadline) => {}
-                }
-                continue;
-            }
             let before = self.board.history().last();
             let reasons = self.reasons(&mut progress).await?;
             self.board.history().read(|entries| progress.read(entries));

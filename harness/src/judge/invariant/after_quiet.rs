@@ -33,10 +33,10 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                 None => format!("the outside service got {request}"),
             },
             Event::Stage { stage, message, .. } if is_finished(message) => {
-                format!("{} passed {stage}", shown(message))
+                format!("{} passed {stage}", shown(message.as_ref()))
             }
             Event::Sent { queue, message, .. } if is_finished(message) => {
-                format!("{} was sent to {queue}", shown(message))
+                format!("{} was sent to {queue}", shown(message.as_ref()))
             }
             _ => return None,
         };
@@ -51,11 +51,8 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
     entries[lingers..].iter().filter_map(late).collect()
 }
 
-fn shown(message: &Option<crate::ids::MessageName>) -> String {
-    message
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default()
+fn shown(message: Option<&crate::ids::MessageName>) -> String {
+    message.map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]

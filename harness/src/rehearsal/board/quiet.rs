@@ -21,19 +21,6 @@ impl Board {
         self.busy_while(starting, true)
     }
 
-    /// Whether something is plainly under way, without the words for it: for those who look
-    /// after each entry.
-    pub(in crate::rehearsal) fn is_at_work(&self) -> bool {
-        let state = self.state();
-        !state.submitting.is_empty()
-            || !state.held.is_empty()
-            || !state.writing.is_empty()
-            || state
-                .deliveries
-                .held()
-                .any(|delivery| state.living.contains_key(&delivery.owner))
-    }
-
     fn busy_while(&self, starting: &[String], rests: bool) -> Vec<Reason> {
         let state = self.state();
         let mut reasons: Vec<Reason> = Vec::new();

@@ -85,13 +85,14 @@ impl Processes {
             }
             if false_starts >= FALSE_STARTS {
                 let process = slot.name();
-                let output = child.logs().last_lines(LAST_WORDS);
+                let mut output = child.logs().last_lines(LAST_WORDS);
+                output.insert(0, String::new());
                 let crash_loop = ProcessError::CrashLoop {
                     process,
                     times: false_starts,
                     outcome,
                     log: log_of(&child),
-                    output: output.iter().map(|line| format!("\n  {line}")).collect(),
+                    output: output.join("\n  "),
                 };
                 return self.give_up(&slot, crash_loop);
             }

@@ -63,23 +63,27 @@ fn too_many(count: i64) -> Result<u32, StepError> {
 
 /// What can be said against a value whose form is not that of the setting's default.
 fn another_form(name: &str, default: &str, value: &str) -> Option<Objection> {
-    let number = |text: &str| text.parse::<f64>().is_ok();
-    let flag = |text: &str| matches!(text, "true" | "false");
-    let duration = |text: &str| read_duration(text).is_some();
-    let forms: [(&str, &dyn Fn(&str) -> bool); 3] = [
-        ("a number", &number),
-        ("`true` or `false`", &flag),
-        ("a duration", &duration),
-    ];
-    let (form, _) = forms
-        .into_iter()
-        .find(|(_, has)| has(default) && !has(value))?;
+    let form = form(default)?;
+    if self::form(value) == Some(form) {
+        return None;
+    }
     let error = StepError::invalid(format!("the {name} is {form}, and `{value}` is none"));
     Some(
         error
             .with_help(format!("its default is `{default}`"))
             .into(),
     )
+}
+
+/// What a value is, where it is more than a text.
+fn form(value: &str) -> Option<&'static str> {
+    if value.parse::<f64>().is_ok() {
+        Some("a number")
+    } else if matches!(value, "true" | "false") {
+        Some("`true` or `false`")
+    } else {
+        read_duration(value).map(|_| "a duration")
+    }
 }
 
 #[cfg(test)]

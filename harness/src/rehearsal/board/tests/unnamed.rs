@@ -91,7 +91,7 @@ async fn what_is_known_by_the_end_is_no_doubt() {
     bench.receives_body("foreign", "poison").await;
     bench.receives_body("late", "elsewhere").await;
     bench.board.put(&"M3".into(), "orders-7", "late");
-    assert_eq!(bench.doubts(), [String::new(); 0]);
+    assert!(bench.doubts().is_empty(), "{:?}", bench.doubts());
 }
 
 #[tokio::test]
