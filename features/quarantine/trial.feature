@@ -9,10 +9,10 @@ Feature: A fleet on trial
 
   Scenario: the trial is as long as it is said to be, across an operator's pause
     Given the messages M1 to M4
-    And M1 waits at processing until M2 has passed processing
-    And the worker is held at processing of M2 once
-    And the worker is killed at processing of M1 once
+    And the worker is held at processing of M1 and M2 once
     When M1 and M2 are submitted
+    And M1 and M2 have passed processing
+    And the worker is killed
     Then M1 and M2 ended as completed
     And consumption is "trial"
     When the operator runs pause
@@ -31,11 +31,11 @@ Feature: A fleet on trial
 
   Scenario: what ends during a pause does not advance the trial
     Given the messages M1 to M5
-    And M1 waits at processing until M2 has passed processing
-    And the worker is held at processing of M2 once
-    And the worker is killed at processing of M1 once
+    And the worker is held at processing of M1 and M2 once
     And the worker is held at processing of M3 once
     When M1 and M2 are submitted
+    And M1 and M2 have passed processing
+    And the worker is killed
     Then M1 and M2 ended as completed
     When M3 is submitted
     And M3 has passed processing
@@ -52,11 +52,11 @@ Feature: A fleet on trial
 
   Scenario: a crash during the trial begins it anew
     Given the messages M1 to M6
-    And M1 waits at processing until M2 has passed processing
-    And the worker is held at processing of M2 once
-    And the worker is killed at processing of M1 once
+    And the worker is held at processing of M1 and M2 once
     And the worker is killed at processing of M3 once
     When M1 and M2 are submitted
+    And M1 and M2 have passed processing
+    And the worker is killed
     Then M1 and M2 ended as completed
     When M3 to M5 are submitted
     Then M3 to M5 ended as completed

@@ -132,8 +132,8 @@ pub enum Event {
         dependency: DependencyName,
         /// What it asks for, in a line for people: `ReceiveMessage jobs`.
         summary: String,
-        /// The action of a queue, the method of a request, the first word of each
-        /// statement in lower case. Empty in histories that are older than this member.
+        /// The action of a queue, the method of a request, the first three words of
+        /// each statement in lower case (once only the first). Empty in histories that are older than this member.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         actions: Vec<String>,
         /// What it asks for, without what differs from message to message.

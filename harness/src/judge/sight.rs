@@ -204,18 +204,26 @@ fn could_have_passed<'e>(
         .collect()
 }
 
-/// Whether calls that do this are of the kind of a pattern: the same method, action or
-/// first word.
+/// Words that are so much alike may be one word, misspelt.
+const MISSPELT: f64 = 0.85;
+
+/// Whether calls that do this are what a pattern may have meant: the same method or action,
+/// or a statement that begins with the same words, but for their spelling.
 fn is_alike(pattern: &Pattern, actions: &[String]) -> bool {
     let wanted = match pattern {
-        Pattern::Statement(text) | Pattern::Transaction(text) => {
-            let first = text.split_whitespace().next().unwrap_or_default();
-            first.to_lowercase()
-        }
-        Pattern::Action { action, .. } => action.clone(),
-        Pattern::Request { method, .. } => method.clone(),
+        Pattern::Statement(text) | Pattern::Transaction(text) => text.to_lowercase(),
+        Pattern::Action { action, .. } => return actions.contains(action),
+        Pattern::Request { method, .. } => return actions.contains(method),
     };
-    actions.contains(&wanted)
+    let is_meant = |action: &String| {
+        // Spelt as in the manifest, it was seen, and wrote nothing that lasts.
+        if action.starts_with(&wanted) {
+            return false;
+        }
+        let mut words = wanted.split_whitespace().zip(action.split_whitespace());
+        words.all(|(wanted, done)| strsim::jaro_winkler(wanted, done) >= MISSPELT)
+    };
+    actions.iter().any(is_meant)
 }
 
 /// Job ids that clients were told and that no call of the system ever named, while it sent,

@@ -176,7 +176,7 @@ impl Rehearsal {
     }
 
     /// Timers that have nothing to do: what is woken by something else than time (a
-    /// notification, say) does not look again by itself. Nothing waits for it, it has no
+    /// notice, say) does not look again by itself. Nothing waits for it, it has no
     /// transaction or call open, and it has made no call for a while. Beside them: what
     /// waits for those that have come to rest all the same.
     async fn idle_timers(

@@ -24,6 +24,9 @@ pub(super) fn request(call: &Call) -> String {
     }
 }
 
+/// So many words tell what a statement does, and to what: `insert into orders`.
+const ACTION_WORDS: usize = 3;
+
 /// What a call does, as facts: the action of a queue, the method of a request, the first
 /// word of each statement, each once.
 pub(super) fn actions(call: &Call) -> Vec<String> {
@@ -34,8 +37,10 @@ pub(super) fn actions(call: &Call) -> Vec<String> {
             let mut words: Vec<String> = request
                 .statements
                 .iter()
-                .filter_map(|statement| statement.sql.split_whitespace().next())
-                .map(str::to_lowercase)
+                .map(|statement| {
+                    let words = statement.sql.split_whitespace().take(ACTION_WORDS);
+                    words.collect::<Vec<_>>().join(" ").to_lowercase()
+                })
                 .collect();
             words.dedup();
             words

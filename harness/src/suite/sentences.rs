@@ -6,7 +6,7 @@ use super::{Suite, Surroundings};
 use crate::gherkin::{Compiled, Project as _, StepKind};
 use crate::manifest::Manifest;
 
-/// The document service's own manifest: sentences need names.
+/// The manifest at the root: sentences need names.
 fn vocabulary() -> Compiled<super::Scene> {
     let manifest = Manifest::load(Path::new("../rehearsal.yaml")).unwrap();
     let surroundings = Surroundings {
