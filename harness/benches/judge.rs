@@ -128,6 +128,7 @@ impl Told {
                 message: Some(of()),
                 job: Some(job),
                 status: 202,
+                route: None,
             });
             self.passed("shipped", message, BTreeMap::new());
         }
@@ -182,6 +183,7 @@ impl Told {
             messages: Vec::new(),
             attribution: Attribution::None,
             content: Blob::of(b""),
+            shape: None,
         });
         self.append(Event::Replied {
             status: None,

@@ -193,10 +193,7 @@ pub(super) fn check_spoken(manifest: &Manifest, wanted: &Wanted) -> Result<(), S
             None => error,
         });
     }
-    let known: Vec<String> = manifest
-        .queues()
-        .map(|(_, name)| name.to_string())
-        .collect();
+    let known: Vec<String> = manifest.queues().map(|(_, name)| name.clone()).collect();
     match queue.filter(|queue| !known.iter().any(|name| name == queue)) {
         Some(queue) => Err(StepError::invalid(format!(
             "the manifest has no queue `{queue}`; it has {}",
