@@ -77,6 +77,10 @@ mod tests {
                 seams(&path, found);
                 continue;
             }
+            // This file tells what a seam looks like, and has none.
+            if path.ends_with(file!().rsplit('/').next().unwrap()) {
+                continue;
+            }
             let code = std::fs::read_to_string(&path).unwrap();
             for after in code.split("defect!(").skip(1) {
                 let quoted = after.trim_start().strip_prefix('"');
