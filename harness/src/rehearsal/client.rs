@@ -1,8 +1,11 @@
 //! The harness in the part of the system's client: it submits messages and reads
 //! their state, through a tap like everybody else.
 
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::{StreamExt as _, future};
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::Value;
@@ -12,7 +15,7 @@ use super::{ProcessError, Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::{MessageName, RoleName};
 use crate::manifest::{
-    Manifest, PathStep, Place, Submit, SubmitPut, UnknownPlaceholder, render_json,
+    Manifest, PathStep, Place, Protocol, Submit, SubmitPut, UnknownPlaceholder, render_json,
 };
 use crate::place;
 use crate::tap::{Call, HttpRequest, Request};
@@ -85,7 +88,7 @@ impl Rehearsal {
     ///
     /// # Errors
     /// When the process that takes submissions does not run.
-    pub async fn submit(&mut self, message: &MessageName) -> Result<Submission, RehearsalError> {
+    pub async fn submit(&self, message: &MessageName) -> Result<Submission, RehearsalError> {
         self.board.submitting(message);
         let submission = self.try_submit(message).await;
         match &submission {
@@ -97,6 +100,50 @@ impl Rehearsal {
             Err(error) => self.board.refused(message, &error.to_string()),
         }
         submission
+    }
+
+    /// Submits messages, so many at a time, and begins no more of them once one was not
+    /// accepted. Gives back the first of those that were not, with its outcome.
+    ///
+    /// # Errors
+    /// When the process that takes submissions does not run.
+    pub async fn submit_all(
+        &self,
+        messages: &[MessageName],
+        at_a_time: usize,
+    ) -> Result<Option<(MessageName, Submission)>, RehearsalError> {
+        let goes_on = AtomicBool::new(true);
+        let begins = || goes_on.load(Ordering::Relaxed) && self.unexpected_stop().is_none();
+        // Those that were begun are waited for: their answers tell what their ids mean.
+        let outcomes = futures::stream::iter(messages)
+            .take_while(|_| future::ready(begins()))
+            .map(|message| async move { (message, self.submit(message).await) })
+            .buffer_unordered(at_a_time.max(1));
+        let mut first = Ok(None);
+        let mut outcomes = std::pin::pin!(outcomes);
+        while let Some((message, outcome)) = outcomes.next().await {
+            let refused = match outcome {
+                Ok(Submission::Accepted { .. }) => continue,
+                Ok(refused) => Ok(Some((message.clone(), refused))),
+                Err(error) => Err(error),
+            };
+            goes_on.store(false, Ordering::Relaxed);
+            if matches!(first, Ok(None)) {
+                first = refused;
+            }
+        }
+        first
+    }
+
+    /// Whether the order of submissions may mean something, although the scenario does not
+    /// ask for one: to a FIFO queue, or to a fault that waits for submissions.
+    pub fn submits_in_order(&self) -> bool {
+        let mut dependencies = self.manifest.dependencies.values();
+        let has_fifo = dependencies.any(|dependency| match &dependency.protocol {
+            Protocol::Sqs { queues } => queues.iter().any(|(name, queue)| queue.is_fifo(name)),
+            _ => false,
+        });
+        has_fifo || self.board.waits_for_submissions()
     }
 
     async fn try_submit(&self, message: &MessageName) -> Result<Submission, RehearsalError> {
@@ -307,14 +354,17 @@ fn placeholder(role: &RoleName, source: UnknownPlaceholder) -> RehearsalError {
 }
 
 /// One connection a request: what happens to one call concerns no other.
-fn http_client() -> reqwest::Client {
-    reqwest::Client::builder()
-        .no_proxy()
-        .redirect(Policy::none())
-        .pool_max_idle_per_host(0)
-        .timeout(PATIENCE)
-        .build()
-        .expect("a client without TLS always builds")
+fn http_client() -> &'static reqwest::Client {
+    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
+        reqwest::Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .pool_max_idle_per_host(0)
+            .timeout(PATIENCE)
+            .build()
+            .expect("a client without TLS always builds")
+    });
+    &CLIENT
 }
 
 fn innermost(error: &dyn std::error::Error) -> String {

@@ -2,7 +2,7 @@
 
 use super::Rehearsal;
 use crate::history::{Entry, Event};
-use crate::ids::{Author, CallId, MessageName};
+use crate::ids::{Author, CallId, MessageName, RoleName};
 
 /// Whose doing it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +20,21 @@ pub enum Refusal {
 impl Rehearsal {
     /// Whose doing it is that the submission that has just ended told no job.
     pub fn refusal(&self, message: &MessageName, status: Option<u16>) -> Refusal {
-        let touched = self
-            .board
-            .history()
-            .read(|entries| is_touched(entries, message));
-        if touched {
+        let role = self.manifest.messages.submit.role();
+        let (touched, struck) = self.board.history().read(|entries| {
+            let since = since_submitted(entries, message);
+            (
+                is_touched(since),
+                role.is_some_and(|role| is_struck(since, role)),
+            )
+        });
+        // Whoever is killed answers nobody: also not those whose calls the fault did not mean.
+        if touched || (struck && status.is_none()) {
             Refusal::Scenario
         } else if status.is_some_and(|status| (200..300).contains(&status)) {
             Refusal::Manifest
         } else if status.is_none()
-            && let Some(role) = self.manifest.messages.submit.role()
+            && let Some(role) = role
             && self.board.is_held(role)
         {
             Refusal::Harness
@@ -39,13 +44,24 @@ impl Rehearsal {
     }
 }
 
-/// Whether the scenario did something to a call of the client since a message was
-/// submitted last.
-fn is_touched(entries: &[Entry], message: &MessageName) -> bool {
+/// What happened since a message was submitted last.
+fn since_submitted<'e>(entries: &'e [Entry], message: &MessageName) -> &'e [Entry] {
     let begun = entries.iter().rposition(
         |entry| matches!(&entry.event, Event::Submitting { message: of } if of == message),
     );
-    let since = &entries[begun.unwrap_or(entries.len())..];
+    &entries[begun.unwrap_or(entries.len())..]
+}
+
+/// Whether a fault sent a signal to a process of this role.
+fn is_struck(since: &[Entry], role: &RoleName) -> bool {
+    since.iter().any(|entry| {
+        matches!(&entry.event, Event::Signalled { incarnation, fault: Some(_), .. }
+            if incarnation.role == *role)
+    })
+}
+
+/// Whether the scenario did something to a call of the client.
+fn is_touched(since: &[Entry]) -> bool {
     let of_client = |wanted: CallId| {
         since.iter().any(|entry| {
             matches!(&entry.event, Event::Called { call, author: Author::Client, .. } if *call == wanted)
@@ -61,7 +77,7 @@ fn is_touched(entries: &[Entry], message: &MessageName) -> bool {
 mod tests {
     use super::*;
     use crate::history::{Attribution, Blob};
-    use crate::ids::ConnectionId;
+    use crate::ids::{ConnectionId, FaultId};
     use crate::judge::story::{Story, packer};
     use crate::tap::Side;
 
@@ -94,11 +110,30 @@ mod tests {
 
     #[test]
     fn what_the_scenario_did_to_the_clients_call_is_no_refusal_of_the_system() {
-        assert!(is_touched(&injected(Author::Client), &"M1".into()));
-        assert!(!is_touched(
-            &injected(Author::Process(packer(1))),
-            &"M1".into()
-        ));
-        assert!(!is_touched(&injected(Author::Client), &"M2".into()));
+        let touched =
+            |author, message: &str| is_touched(since_submitted(&injected(author), &message.into()));
+        assert!(touched(Author::Client, "M1"));
+        assert!(!touched(Author::Process(packer(1)), "M1"));
+        assert!(!touched(Author::Client, "M2"));
+    }
+
+    #[test]
+    fn whoever_is_killed_by_a_fault_owes_nobody_an_answer() {
+        let signalled = |fault| Event::Signalled {
+            incarnation: packer(1),
+            signal: "SIGKILL".to_owned(),
+            fault,
+        };
+        let story = injected_nothing().then(signalled(Some(FaultId(1))));
+        assert!(is_struck(&story.entries(), &packer(1).role));
+        assert!(!is_struck(&story.entries(), &"shop".into()));
+        let ended = injected_nothing().then(signalled(None));
+        assert!(!is_struck(&ended.entries(), &packer(1).role));
+    }
+
+    fn injected_nothing() -> Story {
+        Story::new().then(Event::Submitting {
+            message: "M1".into(),
+        })
     }
 }

@@ -49,6 +49,14 @@ impl Board {
         self.state().faults.iter().any(Armed::is_at_work)
     }
 
+    /// Whether some fault waits for submissions of the client: it may be told from others
+    /// only while it is the only one.
+    pub(in crate::rehearsal) fn waits_for_submissions(&self) -> bool {
+        let state = self.state();
+        let mut faults = state.faults.iter();
+        faults.any(|armed| !armed.disarmed && matches!(armed.fault.point, Point::Submission))
+    }
+
     /// A stage that a process announces has no call, and so no boundaries of one.
     fn side_of(&self, fault: &Fault) -> Option<Side> {
         if let Point::Call { side, .. } = &fault.point {

@@ -17,15 +17,14 @@ impl Board {
     /// very call.
     pub(super) async fn attribute(&self, call: &Call, subject: &Subject) -> BTreeSet<MessageName> {
         let may_wait = self.may_await_submissions(&call.author);
+        let under_way = self.under_way();
         let found = self
             .until(|| {
                 let state = self.state();
                 let messages = state.aliases.of_subject(subject);
                 let something_to_find = !(subject.ids.is_empty() && subject.inherited.is_empty());
-                let waits = may_wait
-                    && messages.is_empty()
-                    && something_to_find
-                    && !state.submitting.is_empty();
+                let waits =
+                    may_wait && messages.is_empty() && something_to_find && under_way.lasts(&state);
                 (!waits).then_some(messages)
             })
             .await;

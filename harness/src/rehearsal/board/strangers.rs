@@ -1,15 +1,18 @@
 //! Ids that mean nothing yet: a system can be quicker than its answer to the client.
 //!
 //! The client learns a job's id with the answer to its submission. By then the job may
-//! have been sent, received and begun. Whatever says such an id waits until no submission
-//! is under way, so that the history names its message.
+//! have been sent, received and begun. Whatever says such an id waits until every
+//! submission that was under way by then is answered, so that the history names its
+//! message. One that began later cannot have made it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::deliveries::Delivery;
 use super::super::facts::{self, Fact};
 use super::Board;
-use crate::ids::Author;
+use super::state::State;
+use crate::ids::{Author, MessageName};
 use crate::tap::{Call, Reply};
 
 impl Board {
@@ -21,18 +24,25 @@ impl Board {
             .is_some_and(|by| self.0.manifest.messages.submit.role() != Some(&by.role))
     }
 
-    /// Resolves once each group of ids means a message, or no submission is under way.
+    /// The submissions that are under way: whatever is seen now may be of one of them.
+    pub(super) fn under_way(&self) -> UnderWay {
+        UnderWay(self.state().submitting.clone())
+    }
+
+    /// Resolves once each group of ids means a message, or no submission is under way that
+    /// was when they were seen.
     pub(super) async fn acquainted(&self, groups: &[Vec<String>]) {
-        self.until(|| (!self.are_strangers(groups)).then_some(()))
-            .await;
+        let under_way = self.under_way();
+        self.until(|| {
+            let state = self.state();
+            (!under_way.lasts(&state) || are_known(&state, groups)).then_some(())
+        })
+        .await;
     }
 
     fn are_strangers(&self, groups: &[Vec<String>]) -> bool {
         let state = self.state();
-        !state.submitting.is_empty()
-            && groups
-                .iter()
-                .any(|ids| !ids.is_empty() && state.aliases.messages(ids).is_empty())
+        !state.submitting.is_empty() && !are_known(&state, groups)
     }
 
     /// The ids that a call sends to a queue, if it is to wait for their meaning.
@@ -110,6 +120,24 @@ impl Board {
     }
 }
 
+/// Submissions that were under way at one moment.
+pub(super) struct UnderWay(BTreeSet<MessageName>);
+
+impl UnderWay {
+    /// Whether any of them still is.
+    pub(super) fn lasts(&self, state: &State) -> bool {
+        self.0
+            .iter()
+            .any(|message| state.submitting.contains(message))
+    }
+}
+
+fn are_known(state: &State, groups: &[Vec<String>]) -> bool {
+    groups
+        .iter()
+        .all(|ids| ids.is_empty() || !state.aliases.messages(ids).is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -121,7 +149,7 @@ mod tests {
 
     use super::*;
     use crate::history::{Event, History};
-    use crate::ids::{CallId, ConnectionId, Incarnation, MessageName};
+    use crate::ids::{CallId, ConnectionId, Incarnation};
     use crate::manifest::Manifest;
     use crate::stage::Subject;
     use crate::tap::{Before, Director, Request, SqsReply, SqsRequest};
@@ -206,6 +234,16 @@ mod tests {
         let mut before = table.board.before(send("runner"));
         assert!(futures::poll!(&mut before).is_pending());
         table.board.accepted(&"M1".into(), "7");
+        assert!(matches!(before.await, Before::Forward));
+    }
+
+    #[tokio::test]
+    async fn a_submission_that_began_later_is_not_waited_for() {
+        let table = Table::new();
+        let mut before = table.board.before(send("runner"));
+        assert!(futures::poll!(&mut before).is_pending());
+        table.board.submitting(&"M2".into());
+        table.board.accepted(&"M1".into(), "8");
         assert!(matches!(before.await, Before::Forward));
     }
 

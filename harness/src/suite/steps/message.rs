@@ -45,13 +45,39 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .alias("I submit all messages")
             .alias("every message is submitted")
             .known_as("submit send post enqueue everything i")
-            .doc("The client submits every declared message, one after the other in their order.")
+            .doc("The client submits every declared message: one after the other in their order, and 16 at a time where more than 50 are declared, no queue is FIFO and no fault waits for submissions.")
             .example("When all messages are submitted")
             .group("messages")
             .run(|scene: &mut Scene, _, _, _| {
                 Box::pin(async move {
                     let declared = scene.declared();
-                    submit(scene, &declared).await
+                    submit(scene, &declared, AtATime::AsManyAsMay).await
+                })
+            }),
+        Step::when("all messages are submitted one after the other")
+            .known_as("submit send in order sequentially each")
+            .doc("The client submits every declared message in their order, however many there are: each after the answer to the one before.")
+            .example("When all messages are submitted one after the other")
+            .group("messages")
+            .run(|scene: &mut Scene, _, _, _| {
+                Box::pin(async move {
+                    let declared = scene.declared();
+                    submit(scene, &declared, AtATime::Exactly(1)).await
+                })
+            }),
+        Step::when("all messages are submitted {int} at a time")
+            .known_as("submit send parallel concurrently at once together")
+            .doc("The client submits every declared message, so many at a time.")
+            .example("When all messages are submitted 16 at a time")
+            .group("messages")
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let declared = scene.declared();
+                    let at_a_time = usize::try_from(arguments.count(0)?).unwrap_or(usize::MAX);
+                    if at_a_time == 0 {
+                        return Err(StepError::invalid("0 at a time submits nothing; write 1 or more"));
+                    }
+                    submit(scene, &declared, AtATime::Exactly(at_a_time)).await
                 })
             }),
         Step::when("{messages} is/are submitted")
@@ -60,28 +86,68 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             .example("When M1 and M2 are submitted")
             .group("messages")
             .run(|scene: &mut Scene, arguments, _, _| {
-                Box::pin(async move { submit(scene, arguments.messages(0)).await })
+                Box::pin(async move {
+                    submit(scene, arguments.messages(0), AtATime::Exactly(1)).await
+                })
             }),
     ]
 }
 
-async fn submit(scene: &mut Scene, messages: &[MessageName]) -> Result<(), StepError> {
+/// How many messages the client submits at a time.
+#[derive(Clone, Copy)]
+enum AtATime {
+    Exactly(usize),
+    /// [`MANY_AT_A_TIME`] of more than [`FEW`], where nothing depends on their order.
+    AsManyAsMay,
+}
+
+const FEW: usize = 50;
+const MANY_AT_A_TIME: usize = 16;
+
+async fn submit(
+    scene: &mut Scene,
+    messages: &[MessageName],
+    at_a_time: AtATime,
+) -> Result<(), StepError> {
     scene.check_declared(messages)?;
-    if messages.is_empty() {
+    let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
         return Err(StepError::invalid("there is no message to submit")
             .with_help("declare some first: `Given the messages M1 to M5`"));
-    }
-    for message in messages {
-        scene.say(&format!("submitting {message}"));
-        let rehearsal = scene.running().await?;
-        match rehearsal.submit(message).await.map_err(StepError::broken)? {
-            Submission::Accepted { .. } => {}
-            Submission::Refused { reason, status } => {
-                return Err(refused(rehearsal, message, &reason, status));
-            }
+    };
+    let in_order = scene.running().await?.submits_in_order();
+    let at_a_time = match at_a_time {
+        AtATime::Exactly(so_many) => so_many,
+        AtATime::AsManyAsMay if in_order || messages.len() <= FEW => 1,
+        AtATime::AsManyAsMay => MANY_AT_A_TIME,
+    };
+    if at_a_time == 1 {
+        for message in messages {
+            scene.say(&format!("submitting {message}"));
+            submit_all(scene, std::slice::from_ref(message), 1).await?;
         }
+        return Ok(());
     }
-    Ok(())
+    scene.say(&format!(
+        "submitting {first} to {last}, {at_a_time} at a time"
+    ));
+    submit_all(scene, messages, at_a_time).await?;
+    // What stopped consumption meanwhile ends the step as it would between two messages.
+    scene.running().await.map(drop)
+}
+
+async fn submit_all(
+    scene: &mut Scene,
+    messages: &[MessageName],
+    at_a_time: usize,
+) -> Result<(), StepError> {
+    let rehearsal = scene.running().await?;
+    let submitted = rehearsal.submit_all(messages, at_a_time);
+    match submitted.await.map_err(StepError::broken)? {
+        Some((message, Submission::Refused { reason, status })) => {
+            Err(refused(rehearsal, &message, &reason, status))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What it means that a submission told no job.

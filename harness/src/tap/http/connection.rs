@@ -59,9 +59,14 @@ pub(crate) async fn serve<D: Dialect>(
     let mut client = Client::new(stream, context.closing.clone());
     let mut upstream = Upstream::new(context.tap.upstream);
     let (closing, cut) = (context.closing.clone(), context.cut.clone());
+    let gate = Arc::clone(&context.tap.gate);
     let mut ending = Exchanges { context, dialect }
         .run(&mut client, &mut upstream)
         .await;
+    // Whoever is about to be killed must not learn before that a call of its was dropped.
+    if gate.is_closed() && matches!(ending.parting, Parting::Discard(_)) {
+        ending.parting = Parting::AwaitDeath;
+    }
     if cut.is_cancelled() {
         ending = Ending::new(Parting::Discard(Discard::Reset), "cut by a fault");
     }

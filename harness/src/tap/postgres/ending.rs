@@ -17,6 +17,12 @@ use super::wire::{self, Side};
 impl Connection {
     /// Ends both sides, and says why.
     pub(super) async fn end(mut self, ending: Ending) -> String {
+        let ending = match ending {
+            Ending::Upstream(_) | Ending::Discarded(_) if self.context.tap.gate.is_closed() => {
+                Ending::GateClosed
+            }
+            ending => ending,
+        };
         match &ending {
             Ending::Malformed(malformed) => refuse(&mut self.client, malformed).await,
             Ending::Upstream(_) | Ending::Discarded(Discard::Close) => self.client.finish().await,
