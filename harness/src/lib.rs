@@ -22,3 +22,4 @@ pub mod stage;
 pub mod stub;
 pub mod suite;
 pub mod tap;
+pub mod timeline;

@@ -8,7 +8,7 @@ use clap::Args;
 use super::{Halt, ManifestArgument, Surroundings};
 use crate::gherkin::Exit;
 use crate::history::{self, Entry, Event};
-use crate::judge::{self, Evidence, Judgement, Verdict};
+use crate::judge::{self, Evidence, Finding, Judgement, Verdict};
 use crate::manifest::Manifest;
 
 #[derive(Clone, Debug, Args)]
@@ -43,9 +43,9 @@ pub(super) fn judge(
         entries: &entries,
     });
     if !matches!(entries.last().map(|entry| &entry.event), Some(Event::Ended)) {
-        judgement
-            .unproven
-            .push("the history breaks off before the rehearsal ended".to_owned());
+        judgement.unproven.push(Finding::new(
+            "the history breaks off before the rehearsal ended",
+        ));
         if judgement.verdict == Verdict::Passed {
             judgement.verdict = Verdict::Unproven;
         }

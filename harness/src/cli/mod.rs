@@ -11,6 +11,7 @@ mod run;
 mod serve;
 mod serve_database;
 pub mod serve_queue;
+mod show;
 mod steps;
 mod surroundings;
 
@@ -86,6 +87,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Judge a history that an earlier run wrote; start nothing
     Judge(judge::JudgeArguments),
+    /// Show the course of a rehearsal: who did what, to which message, and why it did not pass
+    Show(show::ShowArguments),
     /// Remove what earlier runs left behind: processes, containers, files
     Clean,
     /// Serve an embedded dependency alone, until Ctrl-C
@@ -196,6 +199,7 @@ pub fn main<A: Application>(
         Command::Steps(arguments) => steps::steps(application, &arguments, surroundings),
         Command::Check(arguments) => check::check(application, &arguments, surroundings),
         Command::Judge(arguments) => judge::judge(&arguments, surroundings),
+        Command::Show(arguments) => show::show(&arguments, surroundings),
         Command::Clean => clean::clean(application, surroundings),
         Command::Serve(arguments) => serve::serve(application, arguments, surroundings),
     };

@@ -122,7 +122,7 @@ impl SelectionArguments {
 fn mistyped(path: &Path) -> Option<&'static str> {
     let word = path.to_str()?;
     let commands = [
-        "run", "explore", "merge", "steps", "check", "clean", "judge", "serve",
+        "run", "explore", "merge", "steps", "check", "clean", "judge", "show", "serve",
     ];
     commands
         .into_iter()
@@ -256,14 +256,17 @@ fn reports(
     };
     let out = std::mem::replace(&mut surroundings.out, Box::new(std::io::sink()));
     let mut reports = Reports::new()
-        .with(Summary::new(run.directory.join("summary.json")))
+        .with(Summary::new(
+            run.directory.join("summary.json"),
+            repeat.clone(),
+        ))
         .with(Junit::new(run.directory.join("junit.xml"), repeat.clone()))
         .with(Rerun::new(run.directory.join("rerun.txt")))
         .with(Rerun::new(arguments.reports.join("rerun.txt")));
     for ReportRequest { kind, path } in requests {
         match kind {
             ReportKind::Junit => reports.add(Junit::new(path, repeat.clone())),
-            ReportKind::Json => reports.add(Summary::new(path)),
+            ReportKind::Json => reports.add(Summary::new(path, repeat.clone())),
             ReportKind::Rerun => reports.add(Rerun::new(path)),
         }
     }

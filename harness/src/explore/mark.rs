@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::difference::Difference;
 use super::trial::Trial;
 use crate::gherkin::Exit;
-use crate::judge::Violation;
+use crate::judge::{Finding, Violation};
 
 /// What became of the system at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -96,11 +96,11 @@ impl Mark {
             .map(|violation| format!("{}: {}", violation.invariant, violation.text))
             .collect();
         if !judgement.errors.is_empty() {
-            return (Self::Error, judgement.errors.clone());
+            return (Self::Error, texts(&judgement.errors));
         }
         // What never landed convicts nobody.
         if !judgement.unproven.is_empty() {
-            return (Self::Unproven, judgement.unproven.clone());
+            return (Self::Unproven, texts(&judgement.unproven));
         }
         let mut reasons = broken;
         reasons.extend(differences.iter().map(ToString::to_string));
@@ -124,6 +124,10 @@ impl Mark {
         let order = [Self::Lost, Self::Twice, Self::WrongEnd, Self::Stuck];
         order.into_iter().find(|mark| marks.contains(mark))
     }
+}
+
+fn texts(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(ToString::to_string).collect()
 }
 
 fn by_rule(violation: &Violation) -> Mark {

@@ -5,10 +5,10 @@
 use std::error::Error;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One line of a comparison: a figure, what it should be, what it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// What is compared.
     pub name: String,
@@ -48,6 +48,8 @@ pub enum StepError {
         message: String,
         /// Expected and seen, side by side. Rows that agree may be among them.
         rows: Vec<Row>,
+        /// Sequence numbers of the entries of the history that show it.
+        entries: Vec<u64>,
     },
     /// Nothing was proven: a fault did not land, or nothing of the system was seen.
     #[error("{0}")]
@@ -71,6 +73,7 @@ impl StepError {
         Self::Failed {
             message: message.into(),
             rows: Vec::new(),
+            entries: Vec::new(),
         }
     }
 
@@ -79,6 +82,7 @@ impl StepError {
         Self::Failed {
             message: message.into(),
             rows,
+            entries: Vec::new(),
         }
     }
 
@@ -98,6 +102,19 @@ impl StepError {
     /// The harness or its environment failed.
     pub fn broken(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Broken(error.into())
+    }
+
+    /// Adds which entries of the history show it. Only what was broken stands there.
+    #[must_use]
+    pub fn shown_by(self, shown: Vec<u64>) -> Self {
+        match self {
+            Self::Failed { message, rows, .. } => Self::Failed {
+                message,
+                rows,
+                entries: shown,
+            },
+            other => other,
+        }
     }
 
     /// Adds how to mend it. Only an invalid request can be mended by its author.

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::exit::Exit;
 use super::outcome::{Evidence, ScenarioOutcome};
 use super::world::{RunInfo, ScenarioInfo};
 
 /// A scenario's number in its run, from 0 in the order of the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ScenarioId(pub usize);
 
 /// Something that happened.

@@ -166,7 +166,7 @@ fn attempt<P: Project>(
         features: target.features.clone(),
     };
     let names = running.iter().map(|scenario| name(scenario)).collect();
-    let mut progress = Progress::new(out, arguments.terse, repeat, names);
+    let mut progress = Progress::new(out, arguments.terse, repeat.clone(), names);
     progress
         .begin(ignored.iter().map(|scenario| name(scenario)))
         .map_err(broken)?;
@@ -193,7 +193,10 @@ fn attempt<P: Project>(
         jobs: arguments.threads.unwrap_or_else(RunOptions::default_jobs),
         limits: project.limits(),
     };
-    let mut reports = Reports::new().with(Summary::new(run.directory.join("summary.json")));
+    let mut reports = Reports::new().with(Summary::new(
+        run.directory.join("summary.json"),
+        repeat.clone(),
+    ));
     let result = rehearse(
         &project,
         &plan,

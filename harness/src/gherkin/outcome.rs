@@ -3,26 +3,29 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::{Row, StepError, chain};
 use super::exit::Exit;
 
 /// One thing that speaks against a scenario.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// What it makes of the scenario.
     pub verdict: Exit,
     /// What happened, in a sentence or a few lines.
     pub message: String,
     /// Expected and seen, side by side.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
     /// How to mend it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// Sequence numbers of the entries of the history that show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<u64>,
     /// The step during which it happened, by its position.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
 }
 
@@ -34,6 +37,7 @@ impl Evidence {
             message: message.into(),
             rows: Vec::new(),
             help: None,
+            entries: Vec::new(),
             step: None,
         }
     }
@@ -42,6 +46,13 @@ impl Evidence {
     #[must_use]
     pub fn with_rows(mut self, rows: Vec<Row>) -> Self {
         self.rows = rows;
+        self
+    }
+
+    /// Adds which entries of the history show it.
+    #[must_use]
+    pub fn shown_by(mut self, entries: Vec<u64>) -> Self {
+        self.entries = entries;
         self
     }
 
@@ -54,7 +65,13 @@ impl Evidence {
 impl From<StepError> for Evidence {
     fn from(error: StepError) -> Self {
         match error {
-            StepError::Failed { message, rows } => Self::new(Exit::Failed, message).with_rows(rows),
+            StepError::Failed {
+                message,
+                rows,
+                entries,
+            } => Self::new(Exit::Failed, message)
+                .with_rows(rows)
+                .shown_by(entries),
             StepError::Unproven(message) => Self::new(Exit::Unproven, message),
             StepError::Invalid { message, help } => Self {
                 help,
@@ -66,7 +83,7 @@ impl From<StepError> for Evidence {
 }
 
 /// A figure of a scenario: `completed` 4.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
     /// What was counted.
     pub name: String,
@@ -85,7 +102,7 @@ impl Figure {
 }
 
 /// How one step ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// Keyword and text.
     pub text: String,
@@ -94,12 +111,12 @@ pub struct StepRecord {
     /// How it ended; nothing if it did not run.
     pub exit: Option<Exit>,
     /// How long it took.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
     pub took: Duration,
 }
 
 /// How a scenario ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioOutcome {
     /// The verdict: the gravest of the evidence.
     pub verdict: Exit,
@@ -113,8 +130,11 @@ pub struct ScenarioOutcome {
     pub figures: Vec<Figure>,
     /// Its history, if it wrote one.
     pub history: Option<PathBuf>,
+    /// The lines of its history that show what speaks against it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excerpt: Vec<String>,
     /// How long it took.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
     pub took: Duration,
 }
 
@@ -127,7 +147,17 @@ impl ScenarioOutcome {
             steps,
             figures: Vec::new(),
             history: None,
+            excerpt: Vec::new(),
             took: Duration::ZERO,
+        }
+    }
+
+    /// One that never ran.
+    pub(crate) fn left_out() -> Self {
+        Self {
+            verdict: Exit::Interrupted,
+            ran: false,
+            ..Self::begun(Vec::new())
         }
     }
 
@@ -179,6 +209,8 @@ pub struct Closing {
     pub figures: Vec<Figure>,
     /// Where the history is.
     pub history: Option<PathBuf>,
+    /// The lines of the history that show what speaks against the scenario.
+    pub excerpt: Vec<String>,
     /// Whether what the steps found may rest on what was not seen: it convicts nobody then.
     pub doubted: bool,
     /// Why nothing that was found says anything about the system.
@@ -219,12 +251,27 @@ impl Closing {
         self
     }
 
+    /// Adds the lines of the history that show what speaks against the scenario.
+    #[must_use]
+    pub fn with_excerpt(mut self, excerpt: Vec<String>) -> Self {
+        self.excerpt = excerpt;
+        self
+    }
+
     /// Says where the history is.
     #[must_use]
     pub fn with_history(mut self, path: impl Into<PathBuf>) -> Self {
         self.history = Some(path.into());
         self
     }
+}
+
+/// Durations as they stand in reports.
+pub(crate) fn from_seconds<'d, D: serde::Deserializer<'d>>(
+    deserializer: D,
+) -> Result<Duration, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
 }
 
 /// Durations stand in reports as seconds.

@@ -77,7 +77,7 @@ pub struct Context<S> {
 }
 
 /// One scenario as its world and the reports know it.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ScenarioInfo {
     /// Its number in the run.
     pub id: ScenarioId,

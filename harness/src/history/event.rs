@@ -364,6 +364,9 @@ pub enum Event {
         text: String,
         /// How many times it must land for the scenario to be proven.
         expected: u32,
+        /// The dependency that fails, if it is an outage.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outage: Option<DependencyName>,
     },
     /// A fault's trigger was met.
     Triggered {

@@ -9,6 +9,6 @@ mod writer;
 
 pub use blob::Blob;
 pub use event::{Attribution, DeathCause, Entry, Event, SCHEMA};
-pub use reader::{UnreadableHistory, read};
+pub use reader::{UnreadableHistory, read, read_as_far};
 pub use tally::Tally;
 pub use writer::{History, HistoryError};

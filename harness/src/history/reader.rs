@@ -1,6 +1,7 @@
 //! Reads a history back, as it was written and whole.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Event, SCHEMA};
@@ -66,11 +67,43 @@ pub enum UnreadableHistory {
 /// # Errors
 /// When the file is not a whole history in a known format.
 pub fn read(path: &Path) -> Result<Vec<Entry>, UnreadableHistory> {
-    let text = fs::read_to_string(path).map_err(|source| UnreadableHistory::File {
+    match read_as_far(path)? {
+        (entries, None) => Ok(entries),
+        (_, Some(break_off)) => Err(break_off),
+    }
+}
+
+/// Reads a history as far as it can be read, and says why not farther. For people: nothing
+/// follows from what is not there.
+///
+/// # Errors
+/// When nothing of it can be read.
+pub fn read_as_far(
+    path: &Path,
+) -> Result<(Vec<Entry>, Option<UnreadableHistory>), UnreadableHistory> {
+    let text = text_of(path).map_err(|source| UnreadableHistory::File {
         path: path.to_owned(),
         source,
     })?;
     let mut entries: Vec<Entry> = Vec::new();
+    let ended = append(path, &text, &mut entries).err();
+    match ended {
+        Some(error) if entries.is_empty() => Err(error),
+        ended => Ok((entries, ended)),
+    }
+}
+
+/// The text of a history, which may be compressed.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return fs::read_to_string(path);
+    }
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(fs::File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn append(path: &Path, text: &str, entries: &mut Vec<Entry>) -> Result<(), UnreadableHistory> {
     for (line, content) in (1..).zip(text.lines()) {
         let entry: Entry =
             serde_json::from_str(content).map_err(|source| match schema_of(content) {
@@ -101,7 +134,7 @@ pub fn read(path: &Path) -> Result<Vec<Entry>, UnreadableHistory> {
             path: path.to_owned(),
         });
     }
-    Ok(entries)
+    Ok(())
 }
 
 fn begins(path: &Path, entry: &Entry) -> Result<(), UnreadableHistory> {

@@ -1,7 +1,7 @@
 //! What the scenario's own steps came to, for whoever has the history alone.
 
 use super::totals::last_counted;
-use super::{Evidence, Judgement, Verdict, Violation, count, judge};
+use super::{Evidence, Finding, Judgement, Verdict, Violation, count, judge};
 use crate::history::Event;
 
 /// The name under which what the steps found stands among broken rules.
@@ -34,7 +34,7 @@ fn conclude(judgement: &mut Judgement, seq: u64, verdict: &str, reasons: &[Strin
     } else {
         reasons.join("; ")
     };
-    let found = format!("{NAME}: {told}");
+    let found = Finding::shown(format!("{NAME}: {told}"), vec![seq]);
     match verdict {
         "passed" => {}
         // What the steps missed may be what the harness did not see.
@@ -51,7 +51,7 @@ fn conclude(judgement: &mut Judgement, seq: u64, verdict: &str, reasons: &[Strin
 
 /// Figures of the last snapshot that are not what the entries before them come to, by this
 /// manifest.
-fn miscounted(evidence: Evidence<'_>) -> Vec<String> {
+fn miscounted(evidence: Evidence<'_>) -> Vec<Finding> {
     let mut errors = Vec::new();
     let witnessed = last_counted(evidence)
         .into_iter()
@@ -72,9 +72,10 @@ fn miscounted(evidence: Evidence<'_>) -> Vec<String> {
             .copied()
             .unwrap_or_default();
         if counted != value {
-            errors.push(format!(
+            let text = format!(
                 "entry {seq} counts {value} for `{total}`, and the entries before it come to {counted}: the history was altered, or the manifest is another one"
-            ));
+            );
+            errors.push(Finding::shown(text, vec![seq]));
         }
     }
     errors
@@ -98,7 +99,7 @@ mod tests {
         };
         assert_eq!(counted(1).verdict, Verdict::Passed);
         assert_eq!(counted(99).verdict, Verdict::Error);
-        assert!(counted(99).errors[0].contains("come to 1"));
+        assert!(counted(99).errors[0].text.contains("come to 1"));
     }
 
     fn judged(story: &Story, verdict: &str) -> Judgement {
@@ -127,7 +128,8 @@ mod tests {
             assert_eq!(judged(&story, word).verdict, verdict, "{word}");
         }
         let told = judged(&story, "error").errors;
-        assert_eq!(told, ["the scenario's own steps: why"]);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].text, "the scenario's own steps: why");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod attempts;
 mod conclusion;
 #[cfg(test)]
 mod correct;
+mod finding;
 mod hands;
 mod hops;
 pub mod invariant;
@@ -21,6 +22,7 @@ mod work;
 pub use account::{Account, Deletion};
 pub use attempts::exhausted;
 pub use conclusion::judge_concluded;
+pub use finding::Finding;
 pub use hands::{Asked, Hands};
 pub use ledger::Ledger;
 pub use totals::{Count, Figure, count, count_each, performed_writes, repeated_writes};

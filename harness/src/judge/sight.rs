@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::totals::last_counted;
-use super::{Evidence, Ledger};
+use super::{Evidence, Finding, Ledger};
 use crate::history::{Attribution, Event};
 use crate::ids::{Author, CallId, DependencyName, MessageName, StageName};
 use crate::manifest::{Binding, Pattern};
 
 /// Doubts that a history shows as a whole, beside those that were noted as it was made.
-pub(super) fn doubts(evidence: Evidence<'_>) -> Vec<String> {
+pub(super) fn doubts(evidence: Evidence<'_>) -> Vec<Finding> {
     let ledger = Ledger::of(evidence);
     let stages = Stages::of(evidence);
     let mut doubts = ends_of_nobody(evidence, &ledger, &stages);
@@ -64,7 +64,7 @@ fn unsettled(ledger: &Ledger) -> Vec<&MessageName> {
 }
 
 /// Ends that were passed by nobody known, while messages have none.
-fn ends_of_nobody(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) -> Vec<String> {
+fn ends_of_nobody(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) -> Vec<Finding> {
     let unsettled = unsettled(ledger);
     if unsettled.is_empty() {
         return Vec::new();
@@ -74,18 +74,19 @@ fn ends_of_nobody(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) 
     ends.into_iter()
         .filter_map(|stage| {
             let places = stages.of_nobody.get(stage)?;
-            Some(format!(
+            let text = format!(
                 "`{stage}` ends a message and was passed {} times by nobody known (history: {}), while {} have no end: say under `messages.recognise` where ids stand in that call",
                 places.len(),
                 listed(places),
                 named(&unsettled),
-            ))
+            );
+            Some(Finding::shown(text, places.clone()))
         })
         .collect()
 }
 
 /// Totals that the system says it reached, and whose stages were never seen at all.
-fn unseen_totals(evidence: Evidence<'_>, stages: &Stages<'_>) -> Vec<String> {
+fn unseen_totals(evidence: Evidence<'_>, stages: &Stages<'_>) -> Vec<Finding> {
     let figures = last_counted(evidence);
     evidence
         .manifest
@@ -98,15 +99,20 @@ fn unseen_totals(evidence: Evidence<'_>, stages: &Stages<'_>) -> Vec<String> {
                 Some(figures.values().map(|(value, _)| value).sum())
             };
             let claimed = sum("claim")?;
+            let claims = |name: &str| -> Vec<u64> {
+                let claims = figures.get(name).and_then(|sources| sources.get("claim"));
+                claims.into_iter().flatten().map(|(_, (_, seq))| *seq).collect()
+            };
             let seen = witness.add.iter().any(|stage| stages.passed.contains(stage));
             if claimed <= 0 || sum("witness").is_some_and(|seen| seen > 0) || seen || witness.add.is_empty() {
                 return None;
             }
             let bound: Vec<String> = witness.add.iter().map(|stage| bound(evidence, stage)).collect();
-            Some(format!(
+            let text = format!(
                 "the system says `{name}` is {claimed}, and nothing that counts for it was ever seen: {}; is that call written right?",
                 bound.join(", ")
-            ))
+            );
+            Some(Finding::shown(text, claims(name)))
         })
         .collect()
 }
@@ -126,7 +132,7 @@ fn bound(evidence: Evidence<'_>, stage: &StageName) -> String {
 
 /// Ends that were never passed by anybody, while somebody who could have passed them
 /// wrote for a message without an end, in a call of the same kind that no stage names.
-fn nameless_ends(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) -> Vec<String> {
+fn nameless_ends(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) -> Vec<Finding> {
     let unsettled: BTreeSet<&MessageName> = unsettled(ledger).into_iter().collect();
     let mut terminal = evidence.manifest.terminal.values();
     if unsettled.is_empty() || terminal.any(|end| stages.passed.contains(&end.stage)) {
@@ -166,11 +172,12 @@ fn nameless_ends(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) -
     found
         .into_iter()
         .map(|(stage, places)| {
-            format!(
+            let text = format!(
                 "no message ever passed {}, which ends one, and something was written for messages without an end that no stage names (history: {}): is that call written right?",
                 bound(evidence, stage),
                 listed(&places)
-            )
+            );
+            Finding::shown(text, places)
         })
         .collect()
 }
@@ -228,7 +235,7 @@ fn is_alike(pattern: &Pattern, actions: &[String]) -> bool {
 
 /// Job ids that clients were told and that no call of the system ever named, while it sent,
 /// received or ended what belongs to nobody: they are not the ids that it works with.
-fn strange_jobs(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<String> {
+fn strange_jobs(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Finding> {
     let mut strange: BTreeMap<&MessageName, &String> = ledger
         .accounts
         .iter()
@@ -280,26 +287,28 @@ fn strange_jobs(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<String> {
         .take(3)
         .map(|(message, job)| format!("{message} is {job:?}"))
         .collect();
-    vec![format!(
+    let text = format!(
         "clients were told job ids that the system never used again ({}), and it sent or received what belongs to nobody (history: {}): is `messages.submit.job` the id's place?",
         told.join(", "),
         listed(&of_nobody)
-    )]
+    );
+    vec![Finding::shown(text, of_nobody)]
 }
 
 /// Outside writes for nobody: where no job can be told nobody can be held to *once*.
-fn nameless_writes(ledger: &Ledger) -> Option<String> {
+fn nameless_writes(ledger: &Ledger) -> Option<Finding> {
     let writes = ledger.strange_writes.iter();
     let places: Vec<u64> = writes
         .filter(|(_, job)| job.is_none())
         .map(|(at, _)| *at)
         .collect();
     (!places.is_empty()).then(|| {
-        format!(
+        let text = format!(
             "{} outside writes were performed and nobody can tell for which job (history: {}): say `job` at their route, or `write: false`",
             places.len(),
             listed(&places)
-        )
+        );
+        Finding::shown(text, places)
     })
 }
 

@@ -283,6 +283,7 @@ impl Story {
             fault: FaultId(fault),
             text: format!("fault {fault}"),
             expected,
+            outage: None,
         })
     }
 

@@ -5,7 +5,7 @@ mod deaths;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::totals::last_counted;
-use super::{COPIES, Evidence, Ground, Violation, invariant, sight};
+use super::{COPIES, Evidence, Finding, Ground, Violation, invariant, sight};
 use crate::history::{DeathCause, Entry, Event};
 use crate::ids::{FaultId, MessageName};
 
@@ -60,6 +60,8 @@ pub struct Fault {
     pub missed: Vec<String>,
     /// How many times its trigger was met.
     pub triggered: u32,
+    /// Where it was armed, triggered and missed.
+    pub entries: Vec<u64>,
 }
 
 impl Fault {
@@ -77,12 +79,12 @@ pub struct Judgement {
     /// Broken promises.
     pub violations: Vec<Violation>,
     /// What the harness could not do, or could not tell.
-    pub errors: Vec<String>,
+    pub errors: Vec<Finding>,
     /// Those of them that doubt its own sight: something was seen and cannot be named, or the
     /// manifest contradicts what was seen.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Finding>,
     /// What was not proven.
-    pub unproven: Vec<String>,
+    pub unproven: Vec<Finding>,
     /// All faults.
     pub faults: BTreeMap<FaultId, Fault>,
 }
@@ -98,10 +100,10 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
     violations.extend(contradictions);
     let shown = sight::doubts(evidence);
     let doubts = noted(evidence, true).chain(shown.iter().cloned()).collect();
-    let mut errors: Vec<String> = noted(evidence, false).chain(shown).collect();
+    let mut errors: Vec<Finding> = noted(evidence, false).chain(shown).collect();
     errors.extend(deaths.errors);
     let faults = faults(evidence);
-    let mut unproven: Vec<String> = faults
+    let mut unproven: Vec<Finding> = faults
         .values()
         .filter(|fault| !fault.is_proven())
         .map(|fault| {
@@ -115,7 +117,7 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
                 text.push_str("; ");
                 text.push_str(reason);
             }
-            text
+            Finding::shown(text, fault.entries.clone())
         })
         .collect();
     unproven.extend(announced_without_death(evidence));
@@ -123,7 +125,7 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
         matches!(&entry.event, Event::Called { author, .. } if author.incarnation().is_some())
     });
     if !witnessed {
-        unproven.push("no call of the system was witnessed".to_owned());
+        unproven.push(Finding::new("no call of the system was witnessed"));
     }
     unproven.extend(never_submitted(evidence));
     let mut judgement = Judgement {
@@ -139,22 +141,23 @@ pub fn judge(evidence: Evidence<'_>) -> Judgement {
 }
 
 /// Messages that were declared and never came into the system: nothing is proven of them.
-fn never_submitted(evidence: Evidence<'_>) -> Vec<String> {
+fn never_submitted(evidence: Evidence<'_>) -> Vec<Finding> {
     let submitted = submitted(evidence.entries);
     if submitted.is_empty() {
-        return vec!["no message was submitted".to_owned()];
+        return vec![Finding::new("no message was submitted")];
     }
-    let declared: BTreeSet<&MessageName> = evidence
+    let declared: BTreeMap<&MessageName, u64> = evidence
         .entries
         .iter()
         .filter_map(|entry| match &entry.event {
-            Event::Declared { message, .. } => Some(message),
+            Event::Declared { message, .. } => Some((message, entry.seq)),
             _ => None,
         })
         .collect();
     declared
-        .difference(&submitted)
-        .map(|message| format!("{message} was never submitted"))
+        .into_iter()
+        .filter(|(message, _)| !submitted.contains(message))
+        .map(|(message, seq)| Finding::shown(format!("{message} was never submitted"), vec![seq]))
         .collect()
 }
 
@@ -217,13 +220,13 @@ fn contradictions(evidence: Evidence<'_>, told: &[Violation]) -> Vec<Violation> 
 
 /// What the harness noted that it could not tell, and, unless doubts alone are asked for,
 /// what it could not do.
-fn noted(evidence: Evidence<'_>, doubts: bool) -> impl Iterator<Item = String> {
+fn noted(evidence: Evidence<'_>, doubts: bool) -> impl Iterator<Item = Finding> {
     evidence
         .entries
         .iter()
         .filter_map(move |entry| match &entry.event {
-            Event::Doubt { reason } => Some(reason.clone()),
-            Event::Trouble { reason } if !doubts => Some(reason.clone()),
+            Event::Doubt { reason } => Some(Finding::shown(reason, vec![entry.seq])),
+            Event::Trouble { reason } if !doubts => Some(Finding::shown(reason, vec![entry.seq])),
             _ => None,
         })
 }
@@ -236,19 +239,23 @@ fn faults(evidence: Evidence<'_>) -> BTreeMap<FaultId, Fault> {
                 fault,
                 text,
                 expected,
+                ..
             } => {
                 let record = faults.entry(*fault).or_default();
                 record.text.clone_from(text);
                 record.expected = *expected;
+                record.entries.push(entry.seq);
             }
-            Event::Triggered { fault, .. } => faults.entry(*fault).or_default().triggered += 1,
+            Event::Triggered { fault, .. } => {
+                let record = faults.entry(*fault).or_default();
+                record.triggered += 1;
+                record.entries.push(entry.seq);
+            }
             Event::Landed { fault, .. } => faults.entry(*fault).or_default().landed += 1,
             Event::Missed { fault, reason } => {
-                faults
-                    .entry(*fault)
-                    .or_default()
-                    .missed
-                    .push(reason.clone());
+                let record = faults.entry(*fault).or_default();
+                record.missed.push(reason.clone());
+                record.entries.push(entry.seq);
             }
             _ => {}
         }
@@ -257,8 +264,8 @@ fn faults(evidence: Evidence<'_>) -> BTreeMap<FaultId, Fault> {
 }
 
 /// A message that was announced to kill and was delivered must have killed.
-fn announced_without_death(evidence: Evidence<'_>) -> Vec<String> {
-    let mut announced: BTreeMap<&MessageName, &str> = BTreeMap::new();
+fn announced_without_death(evidence: Evidence<'_>) -> Vec<Finding> {
+    let mut announced: BTreeMap<&MessageName, (u64, &str)> = BTreeMap::new();
     for entry in evidence.entries {
         match &entry.event {
             Event::Declared {
@@ -266,7 +273,7 @@ fn announced_without_death(evidence: Evidence<'_>) -> Vec<String> {
                 kills: Some(role),
                 ..
             } => {
-                announced.insert(message, role);
+                announced.insert(message, (entry.seq, role));
             }
             Event::Exited {
                 cause: DeathCause::Announced,
@@ -282,7 +289,10 @@ fn announced_without_death(evidence: Evidence<'_>) -> Vec<String> {
     }
     announced
         .into_iter()
-        .map(|(message, role)| format!("{message} was announced to kill a {role} and killed none"))
+        .map(|(message, (seq, role))| {
+            let text = format!("{message} was announced to kill a {role} and killed none");
+            Finding::shown(text, vec![seq])
+        })
         .collect()
 }
 

@@ -123,6 +123,7 @@ impl Outages {
             fault: id,
             text: outage.to_string(),
             expected: u32::from(!outage.may),
+            outage: Some(outage.dependency.clone()),
         });
         let at_once = outage.from.is_none();
         self.state().entries.push(Entry {

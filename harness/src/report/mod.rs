@@ -10,6 +10,7 @@
 pub(crate) mod diagnostic;
 mod file;
 mod junit;
+pub(crate) mod recorded;
 mod repeat;
 mod request;
 mod rerun;
@@ -22,6 +23,7 @@ use crate::gherkin::{Listener, RunEvent};
 
 pub use file::ReportError;
 pub use junit::Junit;
+pub use recorded::{Recorded, UnreadableRun};
 pub use repeat::Repeat;
 pub use request::{ReportKind, ReportRequest, ReportRequestError};
 pub use rerun::Rerun;

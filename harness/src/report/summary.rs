@@ -8,15 +8,19 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{Report, ReportError, file};
+use super::{Repeat, Report, ReportError, file};
 use crate::gherkin::{
     Evidence, Exit, RunEvent, RunInfo, RunResult, ScenarioInfo, ScenarioOutcome, seconds,
 };
 use crate::ids::RunId;
 
+/// The version of its format: raised by a change that an older reader would misunderstand.
+pub(super) const VERSION: u32 = 1;
+
 /// Writes the summary.
 pub struct Summary {
     path: PathBuf,
+    repeat: Repeat,
     begun: Instant,
     run: Option<Arc<RunInfo>>,
     scenarios: Vec<Arc<ScenarioInfo>>,
@@ -44,6 +48,8 @@ struct Whole<'a> {
 #[derive(Serialize)]
 struct Entry<'a> {
     place: String,
+    /// The command that repeats it.
+    repeat: String,
     #[serde(flatten)]
     info: &'a ScenarioInfo,
     #[serde(flatten)]
@@ -52,9 +58,10 @@ struct Entry<'a> {
 
 impl Summary {
     /// Writes to this path.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
+    pub fn new(path: impl Into<PathBuf>, repeat: Repeat) -> Self {
         Self {
             path: path.into(),
+            repeat,
             begun: Instant::now(),
             run: None,
             scenarios: Vec::new(),
@@ -92,11 +99,12 @@ impl Summary {
         }
         let entry = |(number, info)| Entry {
             place: ScenarioInfo::selector(info),
+            repeat: self.repeat.of(info),
             info,
             outcome: self.outcomes.get(&number).map(|outcome| &**outcome),
         };
         let whole = Whole {
-            version: 1,
+            version: VERSION,
             run: &run.id,
             seed: run.seed,
             state: if result.is_some() { "ended" } else { "running" },

@@ -13,14 +13,15 @@ use crate::fault::Fault;
 use crate::gherkin::{
     Closing, Context, Evidence, Exit, Notes, ScenarioInfo, ScenarioOutcome, StepError, World,
 };
-use crate::history::Event;
+use crate::history::{Entry, Event};
 use crate::ids::MessageName;
-use crate::judge::{self, Ground, Judgement, Verdict};
+use crate::judge::{self, Finding, Ground, Judgement, Verdict};
 use crate::manifest::Manifest;
 use crate::outage::Outage;
 use crate::rehearsal::{
     Blame, ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Unrest, Venue,
 };
+use crate::timeline::{self, RECORD, Record};
 
 /// The world of a scenario.
 pub struct Scene {
@@ -217,6 +218,17 @@ impl Scene {
         Ok(&self.client_answers)
     }
 
+    /// The entries of the history that a step's finding rests on.
+    pub(super) fn cite(&self, wanted: impl Fn(&Event) -> bool) -> Vec<u64> {
+        let Some(rehearsal) = &self.rehearsal else {
+            return Vec::new();
+        };
+        rehearsal.history().read(|entries| {
+            let wanted = entries.iter().filter(|entry| wanted(&entry.event));
+            wanted.map(|entry| entry.seq).collect()
+        })
+    }
+
     pub(super) fn say(&self, text: &str) {
         self.notes.say(text);
     }
@@ -245,6 +257,17 @@ impl Scene {
         }
     }
 
+    /// Keeps what the report draws of this rehearsal, beside its history.
+    fn keep_record(&self, rehearsal: &Rehearsal) -> std::io::Result<()> {
+        let record = rehearsal.history().read(|entries| {
+            Record::of(judge::Evidence {
+                manifest: rehearsal.manifest(),
+                entries,
+            })
+        });
+        std::fs::write(self.directory.join(RECORD), record.compressed()?)
+    }
+
     fn closing(&self, rehearsal: &Rehearsal, outcome: &ScenarioOutcome) -> Closing {
         let judgement = rehearsal.judgement();
         let mut closing = Closing::quiet().with_history(rehearsal.history().path());
@@ -271,8 +294,38 @@ impl Scene {
         for evidence in evidence_of(&judgement, outcome) {
             closing = closing.with_evidence(evidence);
         }
-        closing.doubted(!judgement.doubts.is_empty())
+        let excerpt = rehearsal
+            .history()
+            .read(|entries| convicting(entries, outcome, &closing.evidence));
+        if let Err(error) = self.keep_record(rehearsal) {
+            let told = format!("cannot keep what the report draws: {error}");
+            closing = closing.with_evidence(Evidence::new(Exit::Broken, told));
+        }
+        closing
+            .with_excerpt(excerpt)
+            .doubted(!judgement.doubts.is_empty())
     }
+}
+
+/// So many lines of a history tell why a scenario did not pass.
+const EXCERPT: usize = 10;
+
+/// The lines of the history that convict: those that the gravest findings cite, and what
+/// led there.
+fn convicting(entries: &[Entry], outcome: &ScenarioOutcome, judged: &[Evidence]) -> Vec<String> {
+    let all = || outcome.evidence.iter().chain(judged);
+    let Some(gravest) = all().map(|evidence| evidence.verdict).max() else {
+        return Vec::new();
+    };
+    let cited: Vec<u64> = all()
+        .filter(|evidence| evidence.verdict == gravest)
+        .flat_map(|evidence| &evidence.entries)
+        .copied()
+        .collect();
+    let lines = timeline::lines(entries);
+    let excerpt = timeline::excerpt(&lines, &cited, EXCERPT);
+    let is_cited = |seq| excerpt.cited.contains(&seq);
+    timeline::printed(&excerpt.lines, is_cited, |_, text| text.to_owned())
 }
 
 /// What is not quiet by the scenario's own doing (a call held for good, a fault at work)
@@ -304,11 +357,15 @@ fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> Vec<Evidence
             );
             let doubted = !judgement.doubts.is_empty() && violation.ground() == Ground::Missed;
             Evidence::new(if doubted { Exit::Broken } else { Exit::Failed }, message)
+                .shown_by(violation.evidence.clone())
         })
         .collect();
     let errors = judgement.errors.iter();
     // A doubt explains what seems to be broken: it stands first.
-    let errors = errors.map(|error| Evidence::new(Exit::Broken, error));
+    let found = |exit, finding: &Finding| {
+        Evidence::new(exit, &finding.text).shown_by(finding.evidence.clone())
+    };
+    let errors = errors.map(|error| found(Exit::Broken, error));
     evidence.splice(0..0, errors);
     // What did not happen proves nothing only if the scenario was played to its end.
     if judgement.verdict == Verdict::Unproven && outcome.verdict == Exit::Passed {
@@ -316,7 +373,7 @@ fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> Vec<Evidence
             judgement
                 .unproven
                 .iter()
-                .map(|reason| Evidence::new(Exit::Unproven, reason)),
+                .map(|reason| found(Exit::Unproven, reason)),
         );
     }
     // What ended a step may stand in the history too.

@@ -104,7 +104,9 @@ async fn a_call_past_the_taps_is_an_error() {
     let judgement = judgement.await.unwrap();
     assert_eq!(judgement.verdict, Verdict::Error, "{judgement:?}");
     assert!(
-        judgement.errors[0].starts_with("`queue` was reached past the taps, from port "),
+        judgement.errors[0]
+            .text
+            .starts_with("`queue` was reached past the taps, from port "),
         "{:?}",
         judgement.errors
     );
@@ -113,7 +115,7 @@ async fn a_call_past_the_taps_is_an_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_harness_s_own_calls_are_no_error() {
     let judgement = rehearse("bypass-2", &idle(), async |_| {}).await.unwrap();
-    assert_eq!(judgement.errors, [] as [String; 0]);
+    assert_eq!(judgement.errors, []);
     assert_eq!(judgement.verdict, Verdict::Unproven);
 }
 
@@ -172,7 +174,9 @@ async fn a_call_past_the_taps_to_a_queue_in_a_container_is_an_error() {
     assert_eq!(judgement.verdict, Verdict::Error, "{judgement:?}");
     assert_eq!(judgement.errors.len(), 1, "{:?}", judgement.errors);
     assert!(
-        judgement.errors[0].starts_with("`queue` was reached past the taps, from port "),
+        judgement.errors[0]
+            .text
+            .starts_with("`queue` was reached past the taps, from port "),
         "{:?}",
         judgement.errors
     );
@@ -199,7 +203,9 @@ async fn a_connection_past_the_taps_to_a_database_in_a_container_is_an_error() {
     assert_eq!(judgement.verdict, Verdict::Error, "{judgement:?}");
     assert_eq!(judgement.errors.len(), 1, "{:?}", judgement.errors);
     assert!(
-        judgement.errors[0].starts_with("`database` was reached past the taps, from port "),
+        judgement.errors[0]
+            .text
+            .starts_with("`database` was reached past the taps, from port "),
         "{:?}",
         judgement.errors
     );
@@ -213,6 +219,6 @@ async fn the_harness_s_own_calls_to_containers_are_no_error() {
     let Some(judgement) = judgement.await else {
         return;
     };
-    assert_eq!(judgement.errors, [] as [String; 0]);
+    assert_eq!(judgement.errors, []);
     assert_eq!(judgement.verdict, Verdict::Unproven);
 }

@@ -37,6 +37,7 @@ mod no_leak;
 mod python;
 mod python_system;
 mod queue_server;
+mod show;
 mod stub;
 mod tap_http;
 mod tap_postgres;

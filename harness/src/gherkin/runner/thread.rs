@@ -236,6 +236,7 @@ impl<W: World> Act<'_, W> {
                 evidence,
                 figures,
                 history,
+                excerpt,
                 doubted,
                 void,
             }) => {
@@ -253,6 +254,7 @@ impl<W: World> Act<'_, W> {
                 }
                 self.outcome.figures = figures;
                 self.outcome.history = history;
+                self.outcome.excerpt = excerpt;
             }
             other => {
                 let evidence = self.cut_short(&other, "closing", limit, Exit::Broken);

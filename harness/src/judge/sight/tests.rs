@@ -2,8 +2,8 @@
 
 use crate::history::{Attribution, Blob, Event};
 use crate::ids::{Author, ConnectionId};
-use crate::judge::Verdict;
 use crate::judge::story::{Story, packer};
+use crate::judge::{Finding, Verdict};
 
 /// Received, and nothing that is named became of it.
 fn received() -> Story {
@@ -15,7 +15,7 @@ fn received() -> Story {
         .wrote("M1")
 }
 
-fn doubts(story: &Story) -> Vec<String> {
+fn doubts(story: &Story) -> Vec<Finding> {
     story.judged().doubts
 }
 
@@ -23,7 +23,7 @@ fn doubted(story: &Story, of: &str) {
     let judged = story.judged();
     assert_eq!(judged.verdict, Verdict::Error, "{judged:#?}");
     assert!(
-        judged.doubts.iter().any(|doubt| doubt.contains(of)),
+        judged.doubts.iter().any(|doubt| doubt.text.contains(of)),
         "{judged:#?}"
     );
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{DeathCause, Event};
 use crate::ids::{Incarnation, RoleName};
-use crate::judge::{Evidence, Violation};
+use crate::judge::{Evidence, Finding, Violation};
 
 /// What unexpected deaths come to.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(super) struct Deaths {
     /// Of processes that had worked.
     pub(super) violations: Vec<Violation>,
     /// Of processes that never did.
-    pub(super) errors: Vec<String>,
+    pub(super) errors: Vec<Finding>,
 }
 
 /// An instance, whether it ever made a call, and how it ended.
@@ -92,9 +92,10 @@ impl Deaths {
                 evidence,
             });
         } else {
-            self.errors.push(format!(
+            let text = format!(
                 "{who} {how} and never made a call: it does not start, or does not use the addresses that its environment gives it{words}"
-            ));
+            );
+            self.errors.push(Finding::shown(text, evidence));
         }
     }
 }
@@ -143,7 +144,7 @@ mod tests {
         let judgement = dies(dies(dies(story, 1), 2), 3).judged();
         assert_eq!(judgement.verdict, Verdict::Error, "{judgement:?}");
         assert_eq!(judgement.errors.len(), 1);
-        let told = &judgement.errors[0];
+        let told = &judgement.errors[0].text;
         assert!(told.starts_with("labeller-1#1 to labeller-1#3 died with exit code 1, 3 times"));
         assert!(
             told.contains("(labeller-1.log):\n  no such option, start 3"),

@@ -3,10 +3,15 @@
 use super::Verdict;
 use crate::history::{DeathCause, Event};
 use crate::ids::FaultId;
+use crate::judge::Finding;
 use crate::judge::story::{Story, packer};
 
 fn good() -> Story {
     Story::new().shipped("M1").quiet()
+}
+
+fn texts(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|found| found.text.as_str()).collect()
 }
 
 fn verdict(story: &Story) -> Verdict {
@@ -110,7 +115,10 @@ fn a_fault_must_land_as_often_as_it_was_to() {
     let story = good().armed(1, 3).landed(1).landed(1);
     let judgement = story.judged();
     assert_eq!(judgement.verdict, Verdict::Unproven);
-    assert_eq!(judgement.unproven, ["`fault 1` landed 2 of 3 times"]);
+    assert_eq!(
+        texts(&judgement.unproven),
+        ["`fault 1` landed 2 of 3 times"]
+    );
     assert_eq!(verdict(&story.landed(1)), Verdict::Passed);
 }
 
@@ -122,7 +130,7 @@ fn a_fault_that_missed_once_is_unproven_although_it_landed_often_enough() {
     });
     let judgement = story.judged();
     assert_eq!(judgement.verdict, Verdict::Unproven);
-    assert!(judgement.unproven[0].contains("gone already"));
+    assert!(judgement.unproven[0].text.contains("gone already"));
 }
 
 #[test]
@@ -153,7 +161,10 @@ fn a_history_without_a_call_of_the_system_is_unproven() {
     let story = submitted(Story::new().declared("M1", None)).quiet();
     let judgement = story.judged();
     assert_eq!(judgement.verdict, Verdict::Unproven);
-    assert_eq!(judgement.unproven, ["no call of the system was witnessed"]);
+    assert_eq!(
+        texts(&judgement.unproven),
+        ["no call of the system was witnessed"]
+    );
     let called = story.called(&packer(1), "ReceiveMessage orders");
     assert_eq!(verdict(&called), Verdict::Passed);
 }
@@ -163,9 +174,12 @@ fn a_message_that_never_came_in_proves_nothing() {
     let nobody = Story::new()
         .declared("M1", None)
         .called(&packer(1), "ReceiveMessage orders");
-    assert_eq!(nobody.judged().unproven, ["no message was submitted"]);
+    assert_eq!(
+        texts(&nobody.judged().unproven),
+        ["no message was submitted"]
+    );
     let one = submitted(nobody.declared("M2", None)).quiet();
-    assert_eq!(one.judged().unproven, ["M2 was never submitted"]);
+    assert_eq!(texts(&one.judged().unproven), ["M2 was never submitted"]);
     assert_eq!(verdict(&one), Verdict::Unproven);
 }
 
@@ -182,8 +196,8 @@ fn doubt_and_trouble_are_errors() {
         reason: "whose message was it".to_owned(),
     });
     assert_eq!(verdict(&doubt), Verdict::Error);
-    assert_eq!(doubt.judged().errors, ["whose message was it"]);
-    assert_eq!(doubt.judged().doubts, ["whose message was it"]);
+    assert_eq!(texts(&doubt.judged().errors), ["whose message was it"]);
+    assert_eq!(texts(&doubt.judged().doubts), ["whose message was it"]);
     assert!(trouble(good()).judged().doubts.is_empty());
 }
 

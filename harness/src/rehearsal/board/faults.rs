@@ -40,6 +40,7 @@ impl Board {
             fault: id,
             text,
             expected,
+            outage: None,
         });
         id
     }

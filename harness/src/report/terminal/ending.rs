@@ -46,6 +46,10 @@ pub(crate) fn of_scenario(
         }
         lines.extend(evidence.help.iter().map(|help| format!("help: {help}")));
     }
+    if !outcome.excerpt.is_empty() {
+        lines.push("what led there (`▶` shows it, `!` disturbed):".to_owned());
+        lines.extend(outcome.excerpt.iter().map(|line| format!("  {line}")));
+    }
     lines.extend(totals(outcome));
     lines.extend(
         outcome

@@ -17,16 +17,21 @@ impl Paint {
         }
     }
 
-    pub(super) fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    pub(super) fn bold(self, text: &str) -> String {
+    pub(crate) fn bold(self, text: &str) -> String {
         self.with("1", text)
     }
 
     pub(super) fn warning(self, text: &str) -> String {
         self.with("33", text)
+    }
+
+    /// In the colour of what failed.
+    pub(crate) fn failure(self, text: &str) -> String {
+        self.with("31", text)
     }
 
     /// In the colour of a verdict.

@@ -93,6 +93,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     scene.snapshot().await?;
                     let seen = passages(scene, &stage, None).await?;
                     differ(format!("passages of {stage}"), expected, seen)
+                        .map_err(|error| error.shown_by(passed(scene, &stage, None)))
                 })
             }),
         Step::then("{stage} was passed at least {int} time(s)")
@@ -108,6 +109,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                         return Ok(());
                     }
                     differ(format!("passages of {stage}, at least"), least, seen)
+                        .map_err(|error| error.shown_by(passed(scene, &stage, None)))
                 })
             }),
         Step::then("{stage} was passed with {string}")
@@ -281,6 +283,17 @@ async fn passed_at(scene: &mut Scene, wanted: &StageName) -> Result<Vec<u64>, St
 
 async fn first(scene: &mut Scene, stage: &StageName) -> Result<u64, StepError> {
     Ok(passed_at(scene, stage).await?[0])
+}
+
+/// The entries at which a stage was passed, with this message or with any.
+pub(super) fn passed(scene: &Scene, wanted: &StageName, with: Option<&MessageName>) -> Vec<u64> {
+    scene.cite(|event| {
+        matches!(
+            event,
+            Event::Stage { stage, message, .. }
+                if stage == wanted && (with.is_none() || message.as_ref() == with)
+        )
+    })
 }
 
 async fn last(scene: &mut Scene, stage: &StageName) -> Result<u64, StepError> {

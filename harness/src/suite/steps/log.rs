@@ -335,7 +335,8 @@ async fn passages(
     for message in messages {
         let seen = scene.running().await?.passages(message, stage);
         let seen = i64::try_from(seen).unwrap_or(i64::MAX);
-        differ(format!("passages of {stage} by {message}"), expected, seen)?;
+        differ(format!("passages of {stage} by {message}"), expected, seen)
+            .map_err(|error| error.shown_by(super::fleet::passed(scene, stage, Some(message))))?;
     }
     Ok(())
 }

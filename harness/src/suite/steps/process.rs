@@ -76,6 +76,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     let (role, expected) = (arguments.process(0).role, arguments.int(1));
                     let seen = deaths(scene, &role, DeathCause::Announced).await?;
                     differ(format!("deaths of the {role} by itself"), expected, seen)
+                        .map_err(|error| error.shown_by(all_deaths(scene, &role)))
                 })
             }),
         Step::then("the {process} was killed {int} time(s)")
@@ -87,6 +88,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     let (role, expected) = (arguments.process(0).role, arguments.int(1));
                     let seen = deaths(scene, &role, DeathCause::Ordered).await?;
                     differ(format!("deaths of the {role} by order"), expected, seen)
+                        .map_err(|error| error.shown_by(all_deaths(scene, &role)))
                 })
             }),
     ]
@@ -109,6 +111,17 @@ async fn deaths(scene: &mut Scene, role: &RoleName, wanted: DeathCause) -> Resul
             .count()
     });
     Ok(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// Every death but those at the end.
+fn all_deaths(scene: &Scene, role: &RoleName) -> Vec<u64> {
+    scene.cite(|event| {
+        matches!(
+            event,
+            Event::Exited { incarnation, cause, .. }
+                if incarnation.role == *role && *cause != DeathCause::Shutdown
+        )
+    })
 }
 
 /// Compares one figure.

@@ -39,18 +39,23 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     let expected = expected_totals(scene.manifest(), table.as_ref())
                         .map_err(|mut objections| StepError::from(objections.remove(0)))?;
                     let snapshot = scene.snapshot().await?;
-                    let mut rows = Vec::new();
+                    let (mut rows, mut differing) = (Vec::new(), Vec::new());
                     for Expected { name, terms, figure } in expected {
                         let mut seen = 0;
                         for (total, label) in &terms {
                             seen += snapshot.total(total, label.as_deref());
                         }
-                        rows.push(figure.row(&name, seen));
+                        let row = figure.row(&name, seen);
+                        if !row.agrees() {
+                            differing.extend(terms.into_iter().map(|(total, _)| total));
+                        }
+                        rows.push(row);
                     }
                     if rows.iter().all(Row::agrees) {
                         return Ok(());
                     }
-                    Err(StepError::differs("the totals differ", rows))
+                    let cited = counted(scene, &differing);
+                    Err(StepError::differs("the totals differ", rows).shown_by(cited))
                 })
             }),
         Step::then("{messages} has/have {int} {total}")
@@ -69,7 +74,9 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                         return check_witnessed(scene.manifest(), total);
                     };
                     for (message, seen) in messages.iter().zip(figures) {
-                        differ(format!("{total} of {message}"), expected, seen)?;
+                        differ(format!("{total} of {message}"), expected, seen).map_err(|error| {
+                            error.shown_by(counted_of(scene, total, Some(message)))
+                        })?;
                     }
                     Ok(())
                 })
@@ -87,7 +94,12 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     let received = received(scene).await?;
                     for message in messages {
                         let seen = received.get(message).copied().unwrap_or_default();
-                        differ(format!("receives of {message}"), expected, seen)?;
+                        differ(format!("receives of {message}"), expected, seen).map_err(|error| {
+                            let is_receive = |event: &Event| {
+                                matches!(event, Event::Delivered { message: Some(of), .. } if of == message)
+                            };
+                            error.shown_by(scene.cite(is_receive))
+                        })?;
                     }
                     Ok(())
                 })
@@ -110,9 +122,10 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                         messages.find(|message| !ended.contains(message)).cloned()
                     });
                     match other {
-                        Some(message) => Err(StepError::failed(format!(
-                            "{message} did not end as {end}"
-                        ))),
+                        Some(message) => {
+                            let error = StepError::failed(format!("{message} did not end as {end}"));
+                            Err(error.shown_by(last_of(scene, &message)))
+                        }
                         None => Ok(()),
                     }
                 })
@@ -253,6 +266,67 @@ fn split_label(name: &str) -> (&str, Option<&str>) {
         Some((total, label)) => (total, Some(label)),
         None => (name, None),
     }
+}
+
+/// The entries that these totals were counted from: what the harness counts, and what the
+/// system says.
+fn counted(scene: &Scene, totals: &[String]) -> Vec<u64> {
+    let each = totals.iter().map(|total| counted_of(scene, total, None));
+    each.flatten().collect()
+}
+
+fn counted_of(scene: &Scene, total: &str, of: Option<&MessageName>) -> Vec<u64> {
+    let manifest = Arc::clone(scene.manifest());
+    let witness = manifest
+        .totals
+        .get(total)
+        .and_then(|total| total.witness.as_ref());
+    let is_of = |message: &Option<MessageName>| of.is_none() || message.as_ref() == of;
+    let counts = |event: &Event| match event {
+        Event::Stage { stage, message, .. } => {
+            is_of(message) && witness.is_some_and(|witness| witness.step(stage) != 0)
+        }
+        Event::Performed {
+            write,
+            repeated,
+            message,
+            ..
+        } => {
+            is_of(message)
+                && (*write && total == built_in_totals::OUTSIDE_REQUESTS
+                    || *repeated && total == built_in_totals::OUTSIDE_REPETITIONS)
+        }
+        _ => false,
+    };
+    let seen = scene.cite(counts);
+    if !seen.is_empty() || of.is_some() {
+        return seen;
+    }
+    let told = scene.cite(|event| matches!(event, Event::Counted { total: of, .. } if of == total));
+    told.into_iter().next_back().into_iter().collect()
+}
+
+/// What is known last of a message.
+fn last_of(scene: &Scene, message: &MessageName) -> Vec<u64> {
+    let is_step = |event: &Event| match event {
+        Event::Stage {
+            message: Some(of), ..
+        }
+        | Event::Delivered {
+            message: Some(of), ..
+        }
+        | Event::Deleted {
+            message: Some(of), ..
+        }
+        | Event::Accepted { message: of, .. } => of == message,
+        _ => false,
+    };
+    scene
+        .cite(is_step)
+        .into_iter()
+        .next_back()
+        .into_iter()
+        .collect()
 }
 
 /// How often each message was delivered.

@@ -63,7 +63,7 @@ async fn a_trigger_s_call_that_cannot_be_attributed_is_a_doubt_and_no_guess() {
     });
     assert_eq!(judgement.verdict, crate::judge::Verdict::Error);
     assert!(
-        judgement.errors[0].contains("messages.recognise"),
+        judgement.errors[0].text.contains("messages.recognise"),
         "{:?}",
         judgement.errors
     );
