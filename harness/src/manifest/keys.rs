@@ -36,6 +36,7 @@ tables! {
     SETTING: "setting" = "default" "doc";
     PROCESS: "process" = "command" "environment" "instances" "listens" "ready" "restart"
         "consumes" "ready_within" "stop_within" "memory" "container";
+    RESTART: "restart" = "after";
     CONTAINER: "container" = "image" "cpus" "address";
     READY: "ready" = "http" "call" "output";
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";

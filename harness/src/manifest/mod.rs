@@ -238,8 +238,8 @@ pub struct Process {
     pub ready: Ready,
     /// What happens after a death.
     pub restart: Restart,
-    /// The queue it consumes, as `dependency/queue`, if it does.
-    pub consumes: Option<(DependencyName, String)>,
+    /// The queues it consumes, as `dependency/queue`.
+    pub consumes: Vec<(DependencyName, String)>,
     /// How long it may take to become ready.
     pub ready_within: Duration,
     /// How long a requested stop (SIGTERM) may take before SIGKILL.
@@ -291,8 +291,8 @@ pub enum Ready {
 /// What happens after a death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// A new incarnation starts at once.
-    Always,
+    /// A new incarnation starts once this has passed.
+    After(Duration),
     /// It stays down.
     Never,
 }

@@ -51,25 +51,17 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     let command = read_command(cx, &table, &placeholders);
     let instances = table.number(cx, "instances", 1, (0, MOST_INSTANCES.into()));
     let listens = table.flag(cx, "listens", false);
-    let restart = match table.text(cx, "restart") {
-        None => None,
-        Some(None) => Some(Restart::Always),
-        Some(Some((written, span))) => {
-            let what = table.what("restart");
-            choice(cx, span, what, written, &["always", "never"]).map(|restart| match restart {
-                "never" => Restart::Never,
-                _ => Restart::Always,
-            })
-        }
+    let restart = match table.get("restart") {
+        None => Some(Restart::After(Duration::ZERO)),
+        Some(node) => read_restart(cx, node, table.what("restart")),
     };
     let consumes = match table.get("consumes") {
-        None => Some(None),
-        Some(node) => read_queue(cx, node, &table.what("consumes")).map(Some),
+        None => Some(Vec::new()),
+        Some(node) => read_consumed(cx, node, &table.what("consumes")),
     };
-    let ready = match (table.get("ready"), &consumes) {
-        (Some(node), _) => read_ready(cx, node, name),
-        (None, Some(Some((dependency, queue)))) => Some(first_receive(dependency, queue)),
-        (None, _) => Some(Ready::Started),
+    let ready = match table.get("ready") {
+        Some(node) => read_ready(cx, node, name),
+        None => Some(first_receive(consumes.as_deref().unwrap_or_default())),
     };
     let ready_within = table.duration(cx, "ready_within", READY_WITHIN);
     let stop_within = table.duration(cx, "stop_within", STOP_WITHIN);
@@ -95,15 +87,59 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     })
 }
 
-/// A consumer is ready once it asked for a message.
-fn first_receive(dependency: &DependencyName, queue: &str) -> Ready {
+/// `always`, `never` or `{ after: 500ms }`.
+fn read_restart<'n>(cx: &mut Context<'n>, node: &'n Node, what: String) -> Option<Restart> {
+    match &node.value {
+        Value::Text(written) => {
+            let chosen = choice(cx, node.span, what, written, &["always", "never"])?;
+            Some(match chosen {
+                "never" => Restart::Never,
+                _ => Restart::After(Duration::ZERO),
+            })
+        }
+        Value::Table(_) => {
+            let table = Table::read(cx, node, keys::RESTART, what)?;
+            table.need(cx, "after")?;
+            let after = table.duration(cx, "after", Duration::ZERO)?;
+            Some(Restart::After(after))
+        }
+        _ => wrong_type(cx, node, what, "`always`, `never`, or a table with `after`"),
+    }
+}
+
+/// A consumer is ready once it asked for a message, of several queues at any of them.
+fn first_receive(consumes: &[(DependencyName, String)]) -> Ready {
+    let Some((dependency, queue)) = consumes.first() else {
+        return Ready::Started;
+    };
     Ready::Call {
         dependency: dependency.clone(),
         pattern: Pattern::Action {
             action: "ReceiveMessage".to_owned(),
-            queue: Some(queue.to_owned()),
+            queue: (consumes.len() == 1).then(|| queue.clone()),
         },
     }
+}
+
+/// One queue, or a list of them.
+fn read_consumed<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    what: &str,
+) -> Option<Vec<(DependencyName, String)>> {
+    let Value::List(items) = &node.value else {
+        return Some(vec![read_queue(cx, node, what)?]);
+    };
+    if items.is_empty() {
+        let what = what.to_owned();
+        cx.report(node.anchor(), Defect::Empty { what });
+        return None;
+    }
+    let queues: Vec<_> = items
+        .iter()
+        .map(|item| read_queue(cx, item, what))
+        .collect();
+    queues.into_iter().collect()
 }
 
 /// `started`, `{ http: /path }`, `{ call: … }` or `{ output: … }`.

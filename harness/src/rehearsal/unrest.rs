@@ -48,6 +48,8 @@ pub enum Reason {
     NotAsked {
         /// Who.
         consumer: Incarnation,
+        /// At which of its queues, if it has several.
+        queue: Option<String>,
         /// Where its last effect stands; nought: it had none.
         effect: u64,
         /// Whether it ever asked.
@@ -112,15 +114,23 @@ impl fmt::Display for Reason {
             Self::Outage { outage } => write!(f, "an outage lasts: {outage}"),
             Self::Armed { fault, landed } => write!(f, "armed: {fault} (landed {landed} times)"),
             Self::InHand { owner, message, .. } => write!(f, "{owner} has {message} in hand"),
-            Self::NotAsked { consumer, ever, .. } if !ever => {
-                write!(f, "{consumer} has not asked for more since it started")
-            }
             Self::NotAsked {
-                consumer, effect, ..
-            } => write!(
-                f,
-                "{consumer} has not asked for more since its last effect (history: {effect})"
-            ),
+                consumer,
+                queue,
+                effect,
+                ever,
+            } => {
+                write!(f, "{consumer} has not asked ")?;
+                match queue {
+                    Some(queue) => write!(f, "`{queue}` for more")?,
+                    None => f.write_str("for more")?,
+                }
+                if *ever {
+                    write!(f, " since its last effect (history: {effect})")
+                } else {
+                    f.write_str(" since it started")
+                }
+            }
             Self::Writing { author } => {
                 write!(f, "{author} has a transaction open in which it wrote")
             }

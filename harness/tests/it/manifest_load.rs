@@ -51,6 +51,7 @@ processes:
     listens: true
     ready: { http: /healthz }
     ready_within: 1m
+    restart: { after: 500ms }
   worker:
     command: [bin/shop, worker]
     instances: 2
@@ -150,7 +151,7 @@ fn what_is_left_out_takes_its_default() {
     };
     let first = "ReceiveMessage on queue `orders`";
     assert_eq!(pattern.describe(), first);
-    assert_eq!(worker.restart, Restart::Always);
+    assert_eq!(worker.restart, Restart::After(Duration::ZERO));
     assert_eq!(worker.ready_within, Duration::from_secs(15));
     assert_eq!(worker.stop_within, Duration::from_secs(10));
     assert_eq!(manifest.limits.step, Duration::from_secs(30));
@@ -181,10 +182,11 @@ fn processes_keep_what_was_written() {
     }
     assert!(matches!(&api.ready, Ready::Http(path) if path == "/healthz"));
     assert_eq!(api.ready_within, Duration::from_mins(1));
+    assert_eq!(api.restart, Restart::After(Duration::from_millis(500)));
 
     let worker = &manifest.processes[&RoleName::new("worker")];
     assert_eq!(worker.instances, 2);
-    assert_eq!(worker.consumes, Some(("queue".into(), "orders".to_owned())));
+    assert_eq!(worker.consumes, [("queue".into(), "orders".to_owned())]);
     assert_eq!(worker.restart, Restart::Never);
     assert_eq!(worker.stop_within, Duration::from_millis(150));
     let Ready::Call { pattern, .. } = &worker.ready else {

@@ -84,9 +84,8 @@ impl Board {
                 }
                 let mut orphan = None;
                 if let Some(owner) = call.author.incarnation() {
-                    if let Some(receive) = state.receives.get_mut(owner)
-                        && receive.call == call.id
-                    {
+                    let mut receives = state.receives.values_mut();
+                    if let Some(receive) = receives.find(|receive| receive.call == call.id) {
                         receive.empty_handed = false;
                     }
                     let delivery = Delivery {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::unrest::Reason;
-use super::state::State;
+use super::state::{Receive, State};
 use super::{Board, Life};
 use crate::fault::Times;
 use crate::history::Event;
@@ -67,20 +67,34 @@ impl Board {
     fn unasked(&self, state: &State, reasons: &mut Vec<Reason>) {
         for incarnation in state.living.keys() {
             let process = self.0.manifest.processes.get(&incarnation.role);
-            if process.is_none_or(|process| process.consumes.is_none()) {
-                continue;
-            }
+            let consumes = process.map(|process| process.consumes.as_slice());
             let own = Author::Process(incarnation.clone());
             let effect = state.effects.of(&own);
-            let receive = state.receives.get(incarnation);
-            if receive.is_none_or(|receive| !receive.empty_handed || receive.began <= effect) {
-                reasons.push(Reason::NotAsked {
-                    consumer: incarnation.clone(),
-                    effect,
-                    ever: receive.is_some(),
-                });
+            for (dependency, queue) in consumes.unwrap_or_default() {
+                let latest = self.latest_receive(state, incarnation, dependency, queue);
+                if latest.is_none_or(|receive| !receive.empty_handed || receive.began <= effect) {
+                    reasons.push(Reason::NotAsked {
+                        consumer: incarnation.clone(),
+                        queue: (consumes.is_some_and(|all| all.len() > 1)).then(|| queue.clone()),
+                        effect,
+                        ever: latest.is_some(),
+                    });
+                }
             }
         }
+    }
+
+    /// A consumer's latest receive at a queue of the manifest.
+    fn latest_receive(
+        &self,
+        state: &State,
+        by: &Incarnation,
+        dependency: &DependencyName,
+        queue: &str,
+    ) -> Option<Receive> {
+        let at = (dependency.clone(), queue.to_owned());
+        let served = self.0.queues.get(&at).cloned().unwrap_or(at.1);
+        state.receives.get(&(by.clone(), at.0, served)).copied()
     }
 
     /// Timers that did not tick once since the last effect of anybody.
@@ -115,11 +129,9 @@ impl Board {
     ) -> bool {
         let state = self.state();
         let author = Author::Process(incarnation.clone());
-        let receives = state.receives.get(incarnation).map(|receive| receive.call);
-        let works = state
-            .open
-            .iter()
-            .any(|(call, (_, by))| *by == author && Some(*call) != receives);
+        let receives = |call| state.receives.values().any(|receive| receive.call == call);
+        let mut open = state.open.iter();
+        let works = open.any(|(call, (_, by))| *by == author && !receives(*call));
         let transaction = state.transactions.values().any(|by| *by == author);
         let last = state.last_calls.get(&author);
         !works && !transaction && last.is_none_or(|last| last.elapsed() >= so_long)
@@ -189,10 +201,8 @@ impl Board {
                     .processes
                     .get(&incarnation.role)
                     .is_some_and(|process| {
-                        process
-                            .consumes
-                            .as_ref()
-                            .is_some_and(|(of, name)| of == dependency && name == queue)
+                        let mut consumed = process.consumes.iter();
+                        consumed.any(|(of, name)| of == dependency && name == queue)
                     })
         })
     }

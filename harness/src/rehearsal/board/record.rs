@@ -96,7 +96,9 @@ impl Board {
                     .get("VisibilityTimeout")
                     .and_then(serde_json::Value::as_u64),
             });
-            state.receives.insert(incarnation.clone(), receive);
+            let queue = request.queue.clone().unwrap_or_default();
+            let at = (incarnation.clone(), call.dependency.clone(), queue);
+            state.receives.insert(at, receive);
         }
         drop(state);
         self.0.history.nudge();

@@ -40,7 +40,8 @@ pub(super) struct State {
     pub(super) living: BTreeMap<Incarnation, Life>,
     /// The gates of those that live.
     pub(super) gates: BTreeMap<Incarnation, Arc<Gate>>,
-    pub(super) receives: BTreeMap<Incarnation, Receive>,
+    /// The latest receive of each consumer at each queue, by the name it has at its server.
+    pub(super) receives: BTreeMap<(Incarnation, DependencyName, String), Receive>,
     /// Incarnations that made the call which shows that they are ready.
     pub(super) called: BTreeSet<Incarnation>,
     /// By the timer's place in the manifest.
@@ -150,7 +151,7 @@ impl State {
     pub(super) fn forget(&mut self, incarnation: &Incarnation) {
         self.living.remove(incarnation);
         self.gates.remove(incarnation);
-        self.receives.remove(incarnation);
+        self.receives.retain(|(by, ..), _| by != incarnation);
         self.called.remove(incarnation);
         self.effects
             .of

@@ -96,8 +96,14 @@ impl Processes {
                 };
                 return self.give_up(&slot, crash_loop);
             }
-            if process.restart == Restart::Never {
-                slot.wanted.send_replace(false);
+            match process.restart {
+                Restart::Never => {
+                    slot.wanted.send_replace(false);
+                }
+                Restart::After(pause) => tokio::select! {
+                    _ = wanted.wait_for(|wanted| !*wanted) => {}
+                    () = tokio::time::sleep(pause) => {}
+                },
             }
         }
     }

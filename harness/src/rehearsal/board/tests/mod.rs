@@ -111,9 +111,15 @@ fn fault(signal: Signal, stage: &str, message: Option<&str>, times: Times) -> Fa
 
 impl Bench {
     fn new() -> Self {
+        Self::with_manifest(|_| {})
+    }
+
+    fn with_manifest(change: impl FnOnce(&mut Manifest)) -> Self {
         let path =
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/judge/rehearsal.yaml");
-        let manifest = Arc::new(Manifest::load(&path).unwrap());
+        let mut manifest = Manifest::load(&path).unwrap();
+        change(&mut manifest);
+        let manifest = Arc::new(manifest);
         let directory = tempfile::tempdir().unwrap();
         let history = Arc::new(History::begin(directory.path(), Vec::new()).unwrap());
         let queues =
@@ -206,9 +212,13 @@ impl Bench {
     }
 
     fn action(&self, by: &Incarnation, action: &str, body: Value) -> Arc<Call> {
+        self.action_on(by, "orders-7", action, body)
+    }
+
+    fn action_on(&self, by: &Incarnation, queue: &str, action: &str, body: Value) -> Arc<Call> {
         let request = SqsRequest {
             action: action.to_owned(),
-            queue: Some("orders-7".to_owned()),
+            queue: Some(queue.to_owned()),
             body,
             invocation: None,
             attempt: 1,

@@ -34,6 +34,26 @@ async fn a_consumer_that_has_not_asked_since_its_last_effect_is_not() {
 }
 
 #[tokio::test]
+async fn a_consumer_of_several_queues_asks_each_of_them() {
+    let bench = Bench::with_manifest(|manifest| {
+        let packer = manifest.processes.get_mut(&"packer".into()).unwrap();
+        packer.consumes = ["orders", "dead"]
+            .map(|queue| ("queue".into(), queue.to_owned()))
+            .to_vec();
+    });
+    let bench = bench.with(&["M1"]);
+    let call = bench.receive(&bench.packer);
+    let _ = bench.before(&call).await;
+    assert_eq!(
+        bench.reasons(&[]),
+        ["packer-1#1 has not asked `dead` for more since it started"]
+    );
+    let call = bench.action_on(&bench.packer, "dead", "ReceiveMessage", json!({}));
+    let _ = bench.before(&call).await;
+    assert_eq!(bench.reasons(&[]), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn what_a_living_owner_has_in_hand_is_named_with_its_owner() {
     let bench = idle().await;
     let _ = bench.receives(&bench.packer, &["M1"]).await;
