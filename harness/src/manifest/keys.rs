@@ -41,7 +41,8 @@ tables! {
     READY: "ready" = "http" "call" "output";
     CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
-        "queue" "request" "backlog";
+        "queue" "request" "backlog" "settle";
+    BACKLOG: "backlog" = "dependency" "query" "command" "environment" "process" "request" "json";
     CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
         "probes";
     MESSAGES: "messages" = "submit" "recognise" "kinds";

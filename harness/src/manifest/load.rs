@@ -6,6 +6,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::attempts::read_attempts;
+use super::background::{Doings, read_background};
 use super::command::read_commands;
 use super::consumption::read_consumption;
 use super::context::Context;
@@ -18,7 +19,7 @@ use super::node::{Node, Value};
 use super::operator::{read_observations, read_operator};
 use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, Problem};
-use super::processes::{read_background, read_processes};
+use super::processes::read_processes;
 use super::source::Source;
 use super::stages::read_stages;
 use super::table::{Table, choice, named_things, scalar, text, wrong_type};
@@ -175,7 +176,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
     );
     let operator = optional(cx, &table, "operator", IndexMap::new, read_operator);
     let observations = optional(cx, &table, "observations", IndexMap::new, read_observations);
-    let background = optional(cx, &table, "background", Vec::new, read_background);
+    let background = optional(cx, &table, "background", Doings::default, read_background);
     let consumption = optional(
         cx,
         &table,
@@ -192,6 +193,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
             .parse()
             .ok()
     });
+    let background = background?;
     Some(Manifest {
         path: path.to_owned(),
         root: cx.root.clone(),
@@ -211,7 +213,8 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         attempts: attempts?,
         operator: operator?,
         observations: observations?,
-        background: background?,
+        background: background.timers,
+        settle: background.settle,
         consumption: consumption?,
         explore: explore?,
         limits: limits?,

@@ -59,6 +59,7 @@ impl Defect {
                 None => format!("these have a value here: {}", list(known, 12)),
             },
             Self::PortWithoutListening { .. } => "add `listens: true`".to_owned(),
+            Self::SettleTwice => "keep one of them".to_owned(),
             Self::CommandLine { fault } => match fault {
                 CommandLineFault::Empty => "write a program with its arguments",
                 CommandLineFault::OpenQuote => "close the quote, or write `\\'` for the character",

@@ -10,6 +10,7 @@
 //! at once. Only the types below leave this module; everything in them has been checked.
 
 mod attempts;
+mod background;
 mod command;
 mod command_line;
 mod consumption;
@@ -120,6 +121,8 @@ pub struct Manifest {
     pub observations: IndexMap<String, Observation>,
     /// Timers of the system that must tick before it counts as quiet.
     pub background: Vec<Background>,
+    /// How long nothing may have had an effect before it counts as quiet.
+    pub settle: Option<Duration>,
     /// What consumers may do at a time, if the system says so.
     pub consumption: Option<Consumption>,
     /// What exploring takes as it is.
@@ -512,17 +515,42 @@ pub enum Observation {
     },
 }
 
-/// A timer of the system.
+/// A timer of the system, or work that it takes up by itself.
 #[derive(Clone, Debug)]
 pub struct Background {
     /// Who has it.
     pub role: RoleName,
     /// How much waits for it: not quiet before that is nothing.
-    pub backlog: Option<Claim>,
-    /// The call that shows a tick.
+    pub backlog: Option<Backlog>,
+    /// The call that shows a tick; without one its backlog alone tells.
+    pub tick: Option<Tick>,
+}
+
+/// The call that shows that a timer ticks.
+#[derive(Clone, Debug)]
+pub struct Tick {
+    /// The wire.
     pub dependency: DependencyName,
     /// Which calls.
     pub pattern: Pattern,
+}
+
+/// How it is told how much waits for somebody.
+#[derive(Clone, Debug)]
+pub enum Backlog {
+    /// A query gives one number.
+    Query(Claim),
+    /// A command prints one number.
+    Command(Command),
+    /// A process answers it.
+    Request {
+        /// Who is asked; it listens.
+        role: RoleName,
+        /// By a GET of this path.
+        path: String,
+        /// Where in its answer the number stands.
+        json: Vec<PathStep>,
+    },
 }
 
 /// What consumers may do at a time, by the system's own word and by what is seen of it.

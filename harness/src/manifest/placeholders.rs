@@ -13,6 +13,7 @@ pub(super) const RESERVED: &[&str] = &[
     "message",
     "argument",
     "checkpoint",
+    "process",
 ];
 
 /// The placeholders that have a value in one place of the manifest.
@@ -21,8 +22,8 @@ pub(super) struct Placeholders {
     known: Vec<String>,
     /// Beginnings under which anything goes, because what defines them is in doubt.
     open: Vec<String>,
-    /// The process whose `${port}` has no value because it does not listen.
-    deaf: Option<String>,
+    /// What has no value because this process does not listen.
+    deaf: Vec<(String, String)>,
 }
 
 impl Placeholders {
@@ -46,15 +47,20 @@ impl Placeholders {
             .processes
             .get(process)
             .is_some_and(|process| process.listens);
-        let placeholders = Self::default()
+        let own: &[&str] = &["port", "listen"];
+        let mut placeholders = Self::default()
             .and(&["root", "checkpoint.url"])
-            .and(if listens { &["port", "listen"] } else { &[] })
+            .and(if listens { own } else { &[] })
             .settings(names)
-            .dependencies(names, |_| true);
-        Self {
-            deaf: (!listens).then(|| process.to_owned()),
-            ..placeholders
+            .dependencies(names, |_| true)
+            .processes(names);
+        if !listens {
+            let deaf = own
+                .iter()
+                .map(|&name| (name.to_owned(), process.to_owned()));
+            placeholders.deaf.extend(deaf);
         }
+        placeholders
     }
 
     /// Where nothing but settings is known.
@@ -69,6 +75,14 @@ impl Placeholders {
             .settings(names)
     }
 
+    /// In a command that tells what waits.
+    pub(super) fn of_backlog(names: &Names<'_>) -> Self {
+        Self::default()
+            .and(&["root"])
+            .settings(names)
+            .processes(names)
+    }
+
     /// In an operator command.
     pub(super) fn of_operator(names: &Names<'_>) -> Self {
         Self::default()
@@ -81,6 +95,7 @@ impl Placeholders {
             ])
             .settings(names)
             .dependencies(names, |_| true)
+            .processes(names)
     }
 
     /// In a request about one message.
@@ -111,14 +126,33 @@ impl Placeholders {
             if dependency.protocol.is_none() {
                 self.open.push(format!("{name}."));
             }
-            self.known.push(format!("{name}.url"));
+            let parts: &[&str] = match dependency.protocol {
+                Some(ProtocolName::Postgres) => {
+                    &["url", "host", "port", "user", "password", "name"]
+                }
+                _ => &["url", "host", "port"],
+            };
+            let own = parts.iter().map(|part| format!("{name}.{part}"));
+            self.known.extend(own);
             if dependency.protocol == Some(ProtocolName::Sqs) {
-                self.known.extend(
-                    dependency
-                        .queues
-                        .iter()
-                        .map(|queue| format!("{name}.{queue}.url")),
-                );
+                for queue in &dependency.queues {
+                    self.known.push(format!("{name}.{queue}.url"));
+                    self.known.push(format!("{name}.{queue}.name"));
+                }
+            }
+        }
+        self
+    }
+
+    /// Where other processes are reached.
+    fn processes(mut self, names: &Names<'_>) -> Self {
+        for (name, process) in &names.processes {
+            let parts = ["address", "host", "port"].map(|part| format!("process.{name}.{part}"));
+            if process.listens {
+                self.known.extend(parts);
+            } else {
+                let deaf = parts.map(|part| (part, (*name).to_owned()));
+                self.deaf.extend(deaf);
             }
         }
         self
@@ -131,11 +165,12 @@ impl Placeholders {
 
     /// Why a name is not accepted.
     pub(super) fn refusal(&self, name: &str) -> Defect {
-        match &self.deaf {
-            Some(process) if matches!(name, "port" | "listen") => Defect::PortWithoutListening {
+        match self.deaf.iter().find(|(deaf, _)| deaf == name) {
+            Some((_, process)) => Defect::PortWithoutListening {
+                name: name.to_owned(),
                 process: process.clone(),
             },
-            _ => Defect::UnknownPlaceholder {
+            None => Defect::UnknownPlaceholder {
                 name: name.to_owned(),
                 nearest: nearest(name, self.known.iter().map(String::as_str)),
                 known: self.known.clone(),

@@ -217,9 +217,14 @@ pub enum Defect {
         /// All that have a value here.
         known: Vec<String>,
     },
-    /// `${port}` in a process that does not listen.
-    #[error("`${{port}}` has no value: process `{process}` does not listen")]
+    /// A second settle time.
+    #[error("`settle` stands in `background` twice")]
+    SettleTwice,
+    /// An address of a process that does not listen.
+    #[error("`${{{name}}}` has no value: process `{process}` does not listen")]
     PortWithoutListening {
+        /// The placeholder.
+        name: String,
         /// The process.
         process: String,
     },

@@ -1,4 +1,4 @@
-//! Reading `processes` and `background`.
+//! Reading `processes`.
 
 use std::time::Duration;
 
@@ -12,9 +12,8 @@ use super::node::{Node, Value};
 use super::pattern::read_calls;
 use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, ProtocolName};
-use super::table::{Table, choice, list, named_things, text, wrong_type};
-use super::totals::read_claim;
-use super::{Background, Container, Pattern, Process, Ready, Restart};
+use super::table::{Table, choice, named_things, text, wrong_type};
+use super::{Container, Pattern, Process, Ready, Restart};
 use crate::ids::{DependencyName, RoleName};
 
 /// How long a process may take to become ready.
@@ -223,34 +222,4 @@ pub(super) fn read_queue<'n>(
     }
     cx.one_of(node.span, Noun::Queue, queue, &names.queues)?;
     Some((dependency.into(), queue.to_owned()))
-}
-
-pub(super) fn read_background<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<Vec<Background>> {
-    let items = list(cx, node, "`background`")?;
-    let timers: Vec<_> = items
-        .iter()
-        .enumerate()
-        .map(|(index, node)| {
-            let title = format!("timer {} of `background`", index + 1);
-            let table = Table::read(cx, node, keys::BACKGROUND, title)?;
-            let role = table.need_text(cx, "process").and_then(|(name, span)| {
-                cx.process(span, name)?;
-                Some(RoleName::new(name))
-            });
-            let calls = read_calls(cx, &table)?;
-            let backlog = match table.get("backlog") {
-                None => Some(None),
-                Some(node) => Table::read(cx, node, keys::CLAIM, table.what("backlog"))
-                    .and_then(|table| read_claim(cx, &table))
-                    .map(Some),
-            };
-            Some(Background {
-                backlog: backlog?,
-                role: role?,
-                dependency: calls.dependency,
-                pattern: calls.pattern,
-            })
-        })
-        .collect();
-    timers.into_iter().collect()
 }

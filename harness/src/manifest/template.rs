@@ -139,6 +139,12 @@ impl fmt::Display for Template {
 }
 
 impl Command {
+    /// The names of all placeholders in it and in its environment.
+    pub fn placeholders(&self) -> impl Iterator<Item = &str> {
+        let templates = self.words.iter().chain(self.environment.values());
+        templates.flat_map(Template::placeholders)
+    }
+
     /// Fills every placeholder in.
     pub fn render(&self, lookup: &Lookup<'_>) -> Result<RenderedCommand, UnknownPlaceholder> {
         Ok(RenderedCommand {

@@ -54,8 +54,8 @@ pub(super) fn asked_by_address(url: &reqwest::Url, protocol: ProtocolName) -> Op
 /// Reports the encryption that a text asks of the databases it names.
 pub(super) fn check_text(cx: &mut Context<'_>, span: Span, written: &str, template: &Template) {
     let names_database = template.placeholders().any(|name| {
-        let dependency = name.strip_suffix(".url");
-        let found = dependency.and_then(|name| cx.names.dependencies.get(name));
+        let dependency = name.split_once('.');
+        let found = dependency.and_then(|(name, _)| cx.names.dependencies.get(name));
         found.is_some_and(|found| found.protocol == Some(ProtocolName::Postgres))
     });
     let asked = first_on(parameters(written).into_iter())

@@ -354,7 +354,7 @@ fn placeholder(role: &RoleName, source: UnknownPlaceholder) -> RehearsalError {
 }
 
 /// One connection a request: what happens to one call concerns no other.
-fn http_client() -> &'static reqwest::Client {
+pub(super) fn http_client() -> &'static reqwest::Client {
     static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
         reqwest::Client::builder()
             .no_proxy()
@@ -367,7 +367,7 @@ fn http_client() -> &'static reqwest::Client {
     &CLIENT
 }
 
-fn innermost(error: &dyn std::error::Error) -> String {
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;

@@ -66,6 +66,36 @@ pub(super) struct OwnQueue {
     pub(super) url: String,
 }
 
+/// The placeholders of a database for one who reaches it at `at`.
+pub(super) fn database_values(
+    dependency: &DependencyName,
+    at: SocketAddr,
+    user: &str,
+    password: &str,
+    name: &str,
+) -> Vec<(String, String)> {
+    let url = format!("postgres://{user}:{password}@{at}/{name}");
+    let parts = [
+        ("url", url.as_str()),
+        ("user", user),
+        ("password", password),
+        ("name", name),
+    ];
+    let parts = parts.map(|(part, value)| (format!("{dependency}.{part}"), value.to_owned()));
+    parts
+        .into_iter()
+        .chain(address_values(dependency, at))
+        .collect()
+}
+
+fn address_values(dependency: &DependencyName, at: SocketAddr) -> [(String, String); 2] {
+    [
+        ("host", at.ip().to_string()),
+        ("port", at.port().to_string()),
+    ]
+    .map(|(part, value)| (format!("{dependency}.{part}"), value))
+}
+
 /// A dependency could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum DependencyError {
@@ -161,9 +191,16 @@ impl Dependencies {
     pub(super) fn values(&self, name: &DependencyName, at: SocketAddr) -> Vec<(String, String)> {
         let mut values = Vec::new();
         if let Some(database) = self.databases.get(name) {
-            values.push((format!("{name}.url"), database.url(at)));
+            let Database {
+                user,
+                password,
+                name: own,
+                ..
+            } = database;
+            values.extend(database_values(name, at, user, password, own));
         } else {
             values.push((format!("{name}.url"), format!("http://{at}")));
+            values.extend(address_values(name, at));
         }
         if let Some(service) = self.queues.get(name) {
             for (queue, own) in &service.queues {
@@ -173,6 +210,7 @@ impl Dependencies {
                 let known_as = known_as.unwrap_or_else(|| own.name.clone());
                 let url = format!("http://{at}/{account}/{known_as}");
                 values.push((format!("{name}.{queue}.url"), url));
+                values.push((format!("{name}.{queue}.name"), known_as));
             }
         }
         values
@@ -476,13 +514,5 @@ impl Database {
                 .map_err(told)?;
         }
         Ok(())
-    }
-
-    /// Its URL for one who reaches it at `at`.
-    pub(super) fn url(&self, at: SocketAddr) -> String {
-        format!(
-            "postgres://{}:{}@{at}/{}",
-            self.user, self.password, self.name
-        )
     }
 }

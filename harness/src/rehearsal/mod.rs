@@ -9,6 +9,7 @@
 
 mod ahead;
 mod aliases;
+mod backlog;
 mod board;
 mod bypass;
 mod calls;
@@ -17,6 +18,7 @@ mod consumption;
 mod control;
 mod deliveries;
 mod dependencies;
+mod doors;
 mod durable;
 mod exhausted;
 mod facts;
@@ -34,6 +36,7 @@ mod provided;
 mod quiet;
 mod refusal;
 mod search;
+mod settling;
 mod snapshot;
 mod summary;
 mod surroundings;
@@ -47,6 +50,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+pub use backlog::BacklogError;
 pub use board::Site;
 pub use client::{ClientAnswer, Posting, Submission};
 pub use dependencies::DependencyError;
@@ -61,6 +65,7 @@ pub use venue::{Venue, VenueError, VenueOptions};
 
 use self::board::Board;
 use self::dependencies::Dependencies;
+use self::doors::Doors;
 use self::messages::Contents;
 use self::processes::Processes;
 use crate::fault::Fault;
@@ -86,6 +91,12 @@ pub enum RehearsalError {
     /// A dependency could not be asked.
     #[error(transparent)]
     Dependency(#[from] DependencyError),
+    /// Nobody could tell how much waits.
+    #[error(transparent)]
+    Backlog(#[from] BacklogError),
+    /// The address of a process could not be opened.
+    #[error("cannot open an address for processes to reach each other: {0}")]
+    Door(std::io::Error),
     /// A service that the harness plays could not be started.
     #[error("cannot play `{dependency}`: {source}")]
     Stub {
@@ -129,6 +140,8 @@ pub struct Rehearsal {
     contents: Arc<Contents>,
     dependencies: Arc<Dependencies>,
     processes: Processes,
+    /// Where processes reach each other.
+    _doors: doors::Open,
     /// What was counted when it last was quiet, and where in the history that was.
     snapshot: Option<(u64, Snapshot)>,
     /// Of all that happened, as far as it was read.
@@ -166,7 +179,10 @@ impl Rehearsal {
         });
         let contents = Arc::new(Contents::default());
         let late = Arc::new(std::sync::OnceLock::new());
-        let settings = plan.settings(&manifest);
+        let doors = Doors::build(&manifest, venue.driver().near_side()).await;
+        let doors = doors.map_err(RehearsalError::Door)?;
+        let mut settings = plan.settings(&manifest);
+        settings.extend(doors.values().map_err(RehearsalError::Door)?);
         let stubs = start_stubs(&manifest, &settings, &contents, &late).await?;
         let dependencies = venue
             .provide(&manifest, number, settings, stubs, plan.owned())
@@ -197,6 +213,7 @@ impl Rehearsal {
             board,
             contents,
             dependencies,
+            _doors: doors.open(&processes),
             processes,
             snapshot: None,
             ledger: Mutex::default(),

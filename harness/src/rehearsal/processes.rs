@@ -217,6 +217,19 @@ impl Processes {
         })
     }
 
+    /// Where a role's first instance listens now, past every tap. Whoever asks before it
+    /// was ever up waits; none: it is down.
+    pub(super) async fn behind(&self, role: &RoleName) -> Option<SocketAddr> {
+        let slot = self.slots_of(role).into_iter().next()?;
+        let first = slot
+            .now()
+            .is_none_or(|current| current.incarnation.start == 1);
+        if first && *slot.wanted.borrow() {
+            slot.up().await.ok()?;
+        }
+        slot.now().and_then(|current| current.reached)
+    }
+
     /// Resolves once an instance is up and not about to be replaced: of one that was
     /// killed the next incarnation counts.
     async fn settled_up(&self, slot: &Slot) -> Result<(), ProcessError> {

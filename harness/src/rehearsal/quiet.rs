@@ -10,12 +10,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::progress::Progress;
+use super::settling::Settling;
 use super::unrest::{NotQuiet, Reason, Unrest, lasting};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::Incarnation;
 use crate::judge::OWNERLESS;
-use crate::manifest::{Claim, Protocol};
+use crate::manifest::Protocol;
 
 /// Between two looks at queue attributes of a service that tells of no changes.
 const TICK: Duration = Duration::from_millis(20);
@@ -44,6 +45,7 @@ impl Rehearsal {
         let mut effect = self.board.last_effect();
         let mut watch = self.board.history().watch();
         let mut progress = Progress::new();
+        let mut settling = Settling::new(self.manifest.settle, effect, begun);
         loop {
             watch.mark_unchanged();
             let now = self.board.last_effect();
@@ -58,7 +60,8 @@ impl Rehearsal {
                 return Ok(Err(Unrest::Stopped(stop)));
             }
             let before = self.board.history().last();
-            let reasons = self.reasons(&mut progress).await?;
+            let mut reasons = self.reasons(&mut progress).await?;
+            reasons.extend(settling.remains(self.board.last_effect(), Instant::now()));
             self.board.history().read(|entries| progress.read(entries));
             let late = Instant::now() >= deadline;
             // Who asks without a pause never leaves the record as it was.
@@ -159,20 +162,18 @@ impl Rehearsal {
             if self.processes.running(role, None).is_empty() || self.board.is_kept_from_work(role) {
                 continue;
             }
-            let waiting = self.waiting(backlog).await?;
-            progress.waits(role, waiting);
-            if waiting > 0 {
-                let role = role.clone();
-                reasons.push(Reason::Backlog { role, waiting });
+            let role = role.clone();
+            match self.waiting(backlog).await? {
+                None => reasons.push(Reason::Unanswered { role }),
+                Some(waiting) => {
+                    progress.waits(&role, waiting);
+                    if waiting > 0 {
+                        reasons.push(Reason::Backlog { role, waiting });
+                    }
+                }
             }
         }
         Ok(reasons)
-    }
-
-    async fn waiting(&self, backlog: &Claim) -> Result<i64, RehearsalError> {
-        let (dependency, query) = (&backlog.dependency, &backlog.query);
-        let figure = self.dependencies.figure(dependency, query, None).await?;
-        Ok(figure.values().sum())
     }
 
     /// Timers that have nothing to do: what is woken by something else than time (a
@@ -196,11 +197,12 @@ impl Rehearsal {
                 continue;
             };
             match self.waiting(backlog).await? {
-                0 => idle.push(reason.clone()),
-                waiting => backlogs.push(Reason::Backlog {
+                Some(0) => idle.push(reason.clone()),
+                Some(waiting) => backlogs.push(Reason::Backlog {
                     role: incarnation.role.clone(),
                     waiting,
                 }),
+                None => {}
             }
         }
         Ok((idle, backlogs))

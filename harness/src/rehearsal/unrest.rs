@@ -84,6 +84,16 @@ pub enum Reason {
         /// Messages that become visible later.
         delayed: i64,
     },
+    /// Something had an effect less than the settle time ago.
+    Settling {
+        /// The settle time.
+        within: Duration,
+    },
+    /// Who tells how much waits for somebody is not there.
+    Unanswered {
+        /// For whom.
+        role: RoleName,
+    },
     /// Work waits for a timer whose process is alive.
     Backlog {
         /// Whose.
@@ -161,6 +171,14 @@ impl fmt::Display for Reason {
                 f,
                 "{dependency}/{queue} holds {visible} visible, {in_flight} in flight, {delayed} delayed"
             ),
+            Self::Settling { within } => write!(
+                f,
+                "the last effect is less than {} ago (`settle` of the manifest)",
+                seconds(*within)
+            ),
+            Self::Unanswered { role } => {
+                write!(f, "nobody answers how much waits for the {role}")
+            }
             Self::Backlog { role, waiting } => write!(f, "{waiting} wait for the {role}"),
         }
     }

@@ -54,6 +54,7 @@ cases! {
     a_delay_at_a_receive_comes_before_its_reply "delay-after-receive"
     a_consumer_is_patient_with_an_ill_queue "receive-without-pause"
     a_lock_goes_with_its_connection "two-faults-one-stage"
+    a_broker_without_a_tap_is_asked_what_waits "unseen-broker"
 }
 
 fn judged_as_expected(case: &str) {

@@ -101,6 +101,9 @@ impl Board {
     fn unticked(&self, state: &State, reasons: &mut Vec<Reason>) {
         let last = state.effects.last();
         for (index, background) in self.0.manifest.background.iter().enumerate() {
+            let Some(call) = &background.tick else {
+                continue;
+            };
             let living = state.living.keys();
             for incarnation in living.filter(|one| one.role == background.role) {
                 let tick = state.ticks.get(&(index, incarnation.clone()));
@@ -109,7 +112,7 @@ impl Board {
                     reasons.push(Reason::NotTicked {
                         timer: index,
                         incarnation: incarnation.clone(),
-                        call: background.pattern.describe(),
+                        call: call.pattern.describe(),
                         ever: state
                             .ticks
                             .keys()

@@ -110,10 +110,11 @@ impl Board {
             return;
         };
         for (index, background) in self.0.manifest.background.iter().enumerate() {
-            if incarnation.role == background.role
-                && background.dependency == call.dependency
-                && stage::matches_call(call, &background.pattern, &self.0.queues)
-            {
+            let ticks = background.tick.as_ref().is_some_and(|tick| {
+                tick.dependency == call.dependency
+                    && stage::matches_call(call, &tick.pattern, &self.0.queues)
+            });
+            if incarnation.role == background.role && ticks {
                 let timer = (index, incarnation.clone());
                 let over = state.ticks.get(&timer).map(|tick| tick.began);
                 state.ticks.insert(timer, Tick { began, over });

@@ -46,6 +46,8 @@ pub(super) struct Current {
     pub(super) gate: Arc<Gate>,
     /// Where its clients connect, if it listens.
     pub(super) front: Option<SocketAddr>,
+    /// Where it listens itself.
+    pub(super) reached: Option<SocketAddr>,
     pub(super) cause: Arc<Mutex<Option<DeathCause>>>,
     /// True once its end stands in the history.
     pub(super) ended: watch::Receiver<bool>,
@@ -69,8 +71,6 @@ pub(super) struct Running {
     pub(super) current: Current,
     pub(super) ended: watch::Sender<bool>,
     pub(super) around: Surroundings,
-    /// Where it is reached, if it listens.
-    pub(super) reached: Option<SocketAddr>,
     pub(super) seat: Seat,
 }
 

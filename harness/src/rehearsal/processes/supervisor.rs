@@ -160,6 +160,7 @@ impl Processes {
             child,
             gate: Arc::clone(&around.gate),
             front: around.front.as_ref().map(Tap::address),
+            reached,
             cause: Arc::default(),
             ended: watch_ended,
         };
@@ -167,13 +168,12 @@ impl Processes {
             current,
             ended,
             around,
-            reached,
             seat,
         })
     }
 
     fn condition(&self, process: &Process, running: &Running) -> Condition {
-        match (&process.ready, running.reached) {
+        match (&process.ready, running.current.reached) {
             (Ready::Http(path), Some(address)) => readiness::http(address, path),
             (Ready::Output(text), _) => readiness::output(&running.current.child, text),
             (Ready::Call { pattern, .. }, _) => {

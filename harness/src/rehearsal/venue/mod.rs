@@ -194,7 +194,7 @@ impl Venue {
         let mut values = BTreeMap::from([("root".to_owned(), root_of(&self.manifest))]);
         for (name, shared) in &self.databases {
             let origin = instead.get(name).copied().unwrap_or(shared);
-            values.insert(format!("{name}.url"), origin.template_url());
+            values.extend(origin.template_values(name));
         }
         for command in &self.manifest.prepare {
             let log = self.means.logs.join(log);
@@ -209,6 +209,11 @@ impl Venue {
             .await?;
         }
         Ok(())
+    }
+
+    /// Where whatever is started is registered.
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The manifest.

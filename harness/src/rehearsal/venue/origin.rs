@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{VenueError, address_of};
 use crate::embedded::database::Server;
 use crate::ids::{DependencyName, RunId};
-use crate::rehearsal::dependencies::Database;
+use crate::rehearsal::dependencies::{Database, database_values};
 use crate::rehearsal::provided::CONTAINER_START;
 use crate::tap::postgres::Prepared;
 
@@ -62,8 +62,8 @@ impl Origin {
             .ssl_mode(PgSslMode::Disable)
     }
 
-    /// Where whoever prepares it finds the template. Holds the password.
-    pub(super) fn template_url(&self) -> String {
+    /// The placeholders of whoever prepares the template. They hold the password.
+    pub(super) fn template_values(&self, dependency: &DependencyName) -> Vec<(String, String)> {
         let Self {
             user,
             password,
@@ -71,7 +71,7 @@ impl Origin {
             template,
             ..
         } = self;
-        format!("postgres://{user}:{password}@{address}/{template}")
+        database_values(dependency, *address, user, password, template)
     }
 
     /// Makes the template, empty.

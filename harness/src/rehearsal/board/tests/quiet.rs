@@ -1,6 +1,7 @@
 //! When it is quiet, and who keeps it from being so.
 
 use super::*;
+use crate::ids::RoleName;
 
 fn says(reasons: &[String], part: &str) -> bool {
     reasons.iter().any(|reason| reason.contains(part))
@@ -36,7 +37,10 @@ async fn a_consumer_that_has_not_asked_since_its_last_effect_is_not() {
 #[tokio::test]
 async fn a_consumer_of_several_queues_asks_each_of_them() {
     let bench = Bench::with_manifest(|manifest| {
-        let packer = manifest.processes.get_mut(&"packer".into()).unwrap();
+        let packer = manifest
+            .processes
+            .get_mut(&RoleName::new("packer"))
+            .unwrap();
         packer.consumes = ["orders", "dead"]
             .map(|queue| ("queue".into(), queue.to_owned()))
             .to_vec();
