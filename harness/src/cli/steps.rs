@@ -99,7 +99,7 @@ const OWN_PARAMETERS: &str = "\
 {messages}: M1; M1 to M5; M1, M2 and M4
 {whose}: messages, each counted for itself; each message; any message, counted together
 {times}: every time; once; the first time; the first 3 times; on time 2
-{int}: 3   {float}: 0.5   {word}: anything without a blank   {string}: \"in quotes\"
+{int}: 3   {float}: 0.5   {word}: anything without a blank, or in quotes   {string}: \"in quotes\"
 ";
 
 fn entry<W>(step: &Step<W>) -> Entry<'_> {

@@ -178,7 +178,7 @@ impl Parameter {
         match self {
             Self::Int => r"-?\d+".to_owned(),
             Self::Float => r"-?\d+(?:\.\d+)?".to_owned(),
-            Self::Word => r"\S+".to_owned(),
+            Self::Word => r#"(?:"[^"]*"|'[^']*'|\S+)"#.to_owned(),
             Self::String => r#""[^"]*"|'[^']*'"#.to_owned(),
             Self::Duration => DURATION.to_owned(),
             Self::Signal => alternatives(Signal::iterator().map(Signal::as_str)),
@@ -227,7 +227,7 @@ impl Parameter {
                 .parse()
                 .map(Value::Float)
                 .map_err(|_| NotAValue::Form("a number: 0.5")),
-            Self::Word => Ok(Value::Text(text.to_owned())),
+            Self::Word => Ok(Value::Text(unquoted(text).to_owned())),
             Self::String => Ok(Value::Text(text[1..text.len() - 1].to_owned())),
             Self::Duration => read_duration(text)
                 .map(Value::Duration)
@@ -289,6 +289,12 @@ impl Parameter {
             }
         }
     }
+}
+
+/// A word may stand in quotes, and then be empty or have blanks.
+fn unquoted(text: &str) -> &str {
+    let quoted = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
 fn regex_is(pattern: &str, text: &str) -> bool {
@@ -417,6 +423,21 @@ mod tests {
                 .map(ToString::to_string)
                 .collect(),
         )
+    }
+
+    #[test]
+    fn a_word_in_quotes_is_the_word() {
+        for (written, meant) in [
+            ("broken", "broken"),
+            ("\"broken\"", "broken"),
+            ("''", ""),
+            ("\"", "\""),
+        ] {
+            let Ok(Value::Text(read)) = Parameter::Word.read(written) else {
+                panic!("{written}")
+            };
+            assert_eq!(read, meant);
+        }
     }
 
     #[test]
