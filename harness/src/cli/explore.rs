@@ -90,6 +90,8 @@ pub(super) fn explore<A: Application>(
     let directory = arguments.reports.join(id.as_str());
     let request = request(arguments, suite.manifest(), id.as_str(), directory.clone())?;
     let info = RunInfo {
+        system: String::new(),
+        whole: false,
         id,
         seed: arguments.seed,
         directory,
@@ -408,6 +410,8 @@ fn rerun(
         .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
     let plan = Plan::new(&scenarios, &vocabulary, info.seed).map_err(Halt::invalid)?;
     let run = Arc::new(RunInfo {
+        system: String::new(),
+        whole: false,
         id: new_run_id(),
         directory: directory.join("runs"),
         ..info.clone()

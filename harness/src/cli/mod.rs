@@ -7,6 +7,7 @@ mod explore;
 mod judge;
 mod list;
 mod merge;
+mod report;
 mod run;
 mod serve;
 mod serve_database;
@@ -89,6 +90,8 @@ enum Command {
     Judge(judge::JudgeArguments),
     /// Show the course of a rehearsal: who did what, to which message, and why it did not pass
     Show(show::ShowArguments),
+    /// Make the reports of a run again, from its folder
+    Report(report::ReportArguments),
     /// Remove what earlier runs left behind: processes, containers, files
     Clean,
     /// Serve an embedded dependency alone, until Ctrl-C
@@ -200,6 +203,7 @@ pub fn main<A: Application>(
         Command::Check(arguments) => check::check(application, &arguments, surroundings),
         Command::Judge(arguments) => judge::judge(&arguments, surroundings),
         Command::Show(arguments) => show::show(&arguments, surroundings),
+        Command::Report(arguments) => report::report(&arguments, surroundings),
         Command::Clean => clean::clean(application, surroundings),
         Command::Serve(arguments) => serve::serve(application, arguments, surroundings),
     };

@@ -14,7 +14,7 @@ use crate::gherkin::{
     new_run_id, rehearse,
 };
 use crate::report::{
-    Junit, Repeat, ReportKind, ReportRequest, Reports, Rerun, Summary, Terminal, TerminalOptions,
+    Keep, Repeat, ReportRequest, Reports, Rerun, Stream, Terminal, TerminalOptions, Wanted,
 };
 
 const SEED: u64 = 1;
@@ -48,9 +48,12 @@ pub(super) struct RunArguments {
     /// How many scenarios run side by side [default: two for each core]
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Another report: junit=PATH, json=PATH or rerun=PATH
-    #[arg(long, value_name = "KIND=PATH")]
+    /// Another report: html, junit, json, markdown, messages or rerun; `-` is standard output
+    #[arg(long, value_name = "KIND=FILE")]
     report: Vec<String>,
+    /// What stays of scenarios that passed: all, failed (their history, compressed) or none
+    #[arg(long, value_name = "WHAT", default_value = "failed")]
+    keep: Keep,
     /// Where each run gets a directory for its reports
     #[arg(long, value_name = "DIR", default_value = REPORTS)]
     reports: PathBuf,
@@ -90,6 +93,12 @@ impl SelectionArguments {
         })
     }
 
+    /// Whether nothing is left out.
+    fn is_whole(&self) -> bool {
+        let everywhere = self.places.iter().all(|place| place == FEATURES);
+        everywhere && self.tags.is_empty() && self.name.is_empty() && self.shard.is_none()
+    }
+
     fn selection(&self) -> Result<Selection, Halt> {
         fn all<T: std::str::FromStr<Err = SelectionError>>(
             texts: &[String],
@@ -122,11 +131,19 @@ impl SelectionArguments {
 fn mistyped(path: &Path) -> Option<&'static str> {
     let word = path.to_str()?;
     let commands = [
-        "run", "explore", "merge", "steps", "check", "clean", "judge", "show", "serve",
+        "run", "explore", "merge", "steps", "check", "clean", "judge", "report", "show", "serve",
     ];
     commands
         .into_iter()
         .find(|command| strsim::damerau_levenshtein(command, word) <= 2)
+}
+
+/// The reports that are asked for.
+pub(super) fn requests(texts: &[String]) -> Result<Vec<ReportRequest>, Halt> {
+    let requests = texts.iter().map(|text| text.parse::<ReportRequest>());
+    requests
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Halt::invalid(miette::miette!("{error}")))
 }
 
 /// Reports that would overwrite each other, or have no place.
@@ -139,7 +156,10 @@ fn check_places(requests: &[ReportRequest], reports: &Path) -> Result<(), Halt> 
             return Err(Halt::invalid(miette::miette!(
                 help = "give each report a path of its own",
                 "two reports are to be written to `{}`",
-                request.path.display()
+                request
+                    .path
+                    .as_ref()
+                    .map_or("-".into(), |path| path.display().to_string())
             )));
         }
     }
@@ -158,13 +178,7 @@ pub(super) fn run<A: Application>(
     arguments: &RunArguments,
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
-    let requests = arguments
-        .report
-        .iter()
-        .map(|text| text.parse::<ReportRequest>());
-    let requests = requests
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    let requests = requests(&arguments.report)?;
     check_places(&requests, &arguments.reports)?;
     let scenarios = arguments.selection.pick()?;
     if arguments.list {
@@ -181,6 +195,8 @@ pub(super) fn run<A: Application>(
     let run = Arc::new(RunInfo {
         directory: arguments.reports.join(id.as_str()),
         id,
+        system: project.system(),
+        whole: arguments.selection.is_whole(),
         seed: arguments.seed,
         real_time: arguments.real_time,
         driver: arguments.driver,
@@ -255,23 +271,32 @@ fn reports(
         repeat: repeat.clone(),
     };
     let out = std::mem::replace(&mut surroundings.out, Box::new(std::io::sink()));
-    let mut reports = Reports::new()
-        .with(Summary::new(
-            run.directory.join("summary.json"),
-            repeat.clone(),
-        ))
-        .with(Junit::new(run.directory.join("junit.xml"), repeat.clone()))
-        .with(Rerun::new(run.directory.join("rerun.txt")))
-        .with(Rerun::new(arguments.reports.join("rerun.txt")));
-    for ReportRequest { kind, path } in requests {
-        match kind {
-            ReportKind::Junit => reports.add(Junit::new(path, repeat.clone())),
-            ReportKind::Json => reports.add(Summary::new(path, repeat.clone())),
-            ReportKind::Rerun => reports.add(Rerun::new(path)),
-        }
+    let out = Stream::new(out);
+    // What a program reads must not be mixed with what a person reads.
+    let piped = requests.iter().any(|request| request.path.is_none());
+    let wanted = Wanted {
+        reports: arguments.reports.clone(),
+        repeat,
+        keep: arguments.keep,
+        ci: surroundings.ci.clone(),
+        requests,
+        out: out.clone(),
+    };
+    let to = if piped {
+        let err = std::mem::replace(&mut surroundings.err, Box::new(std::io::sink()));
+        Stream::new(err)
+    } else {
+        out
+    };
+    surroundings.out = Box::new(to.clone());
+    if piped {
+        surroundings.err = Box::new(to.clone());
     }
     // Last, so that the files are there when the terminal says so.
-    reports.with(Terminal::new(out, options))
+    wanted
+        .of(run)
+        .with(Rerun::new(arguments.reports.join("rerun.txt")))
+        .with(Terminal::new(to, options))
 }
 
 /// The arguments that matter when one scenario is repeated.

@@ -69,13 +69,7 @@ fn history_of(folder: &Path) -> Option<PathBuf> {
 
 fn history_in(path: &Path) -> Result<Place, Halt> {
     if !path.is_dir() {
-        // What passed may have been compressed since somebody wrote the name down.
-        let compressed = path.with_extension("jsonl.gz");
-        return Ok(Place::History(if !path.exists() && compressed.is_file() {
-            compressed
-        } else {
-            path.to_owned()
-        }));
+        return Ok(Place::History(path.to_owned()));
     }
     if let Some(history) = history_of(path) {
         return Ok(Place::History(history));

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use miette::Report;
 
 use crate::gherkin::Interrupt;
+use crate::report::Ci;
 use crate::report::diagnostic::diagnostic;
 
 /// Where a command writes to, and how it may.
@@ -24,6 +25,8 @@ pub struct Surroundings {
     pub width: Option<usize>,
     /// Ctrl-C and SIGTERM.
     pub interrupt: Interrupt,
+    /// What a CI system asks for.
+    pub ci: Ci,
 }
 
 impl Surroundings {
@@ -56,6 +59,7 @@ impl Surroundings {
             colour,
             width: out_is_terminal.then_some(usize::from(width)),
             interrupt,
+            ci: Ci::of_process(),
         })
     }
 

@@ -90,6 +90,8 @@ pub struct RunResult {
     pub scenarios: Vec<(Arc<ScenarioInfo>, Arc<ScenarioOutcome>)>,
     /// How long it took.
     pub took: Duration,
+    /// What is worth a look although nothing is wrong.
+    pub remarks: Vec<String>,
     /// Where the reports are.
     pub directory: PathBuf,
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use self::arguments::Arguments;
 use self::progress::Progress;
-use super::event::ScenarioId;
+use super::event::{RunEvent, ScenarioId};
 use super::exit::Exit;
 use super::interrupt::Interrupt;
 use super::plan::Plan;
@@ -29,7 +29,7 @@ use super::scenario::Scenario;
 use super::selection::{Place, Selection};
 use super::world::{RunInfo, ScenarioInfo};
 use crate::report::diagnostic::diagnostic;
-use crate::report::{Repeat, Reports, Summary};
+use crate::report::{Annotations, Ci, Keep, Repeat, Report as _, Stream, Wanted};
 
 /// A test target.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub struct Target {
     pub reports: PathBuf,
     /// Every random choice comes from it.
     pub seed: u64,
+    /// What a CI system asks for; none: what the environment of [`main`] says.
+    pub ci: Option<Ci>,
 }
 
 impl Target {
@@ -52,6 +54,7 @@ impl Target {
             features: features.into(),
             reports: "reports".into(),
             seed: 1,
+            ci: None,
         }
     }
 
@@ -78,10 +81,12 @@ pub fn main<P: Project>(
 ) -> ExitCode {
     let interrupt = Interrupt::new();
     let listening = interrupt.listen();
+    let mut target = target.clone();
+    target.ci.get_or_insert_with(Ci::of_process);
     let arguments = std::env::args().skip(1);
     let exit = match listening {
         Ok(()) => run(
-            target,
+            &target,
             arguments,
             project,
             &interrupt,
@@ -166,7 +171,7 @@ fn attempt<P: Project>(
         features: target.features.clone(),
     };
     let names = running.iter().map(|scenario| name(scenario)).collect();
-    let mut progress = Progress::new(out, arguments.terse, repeat.clone(), names);
+    let mut progress = Progress::new(&mut *out, arguments.terse, repeat.clone(), names);
     progress
         .begin(ignored.iter().map(|scenario| name(scenario)))
         .map_err(broken)?;
@@ -185,6 +190,8 @@ fn attempt<P: Project>(
     let run = Arc::new(RunInfo {
         directory: target.reports.join(id.as_str()),
         id,
+        system: project.system(),
+        whole: others.is_empty() && ignored.is_empty(),
         seed: target.seed,
         real_time: false,
         driver: None,
@@ -193,10 +200,20 @@ fn attempt<P: Project>(
         jobs: arguments.threads.unwrap_or_else(RunOptions::default_jobs),
         limits: project.limits(),
     };
-    let mut reports = Reports::new().with(Summary::new(
-        run.directory.join("summary.json"),
-        repeat.clone(),
-    ));
+    let ci = target.ci.clone().unwrap_or_default();
+    let wanted = Wanted {
+        reports: target.reports.clone(),
+        repeat: repeat.clone(),
+        keep: Keep::default(),
+        // Annotations come after what the target itself prints.
+        ci: Ci {
+            annotations: false,
+            ..ci.clone()
+        },
+        requests: Vec::new(),
+        out: Stream::new(Box::new(io::sink())),
+    };
+    let mut reports = wanted.of(&run);
     let result = rehearse(
         &project,
         &plan,
@@ -209,7 +226,19 @@ fn attempt<P: Project>(
         },
     );
     progress.end(others.len()).map_err(broken)?;
-    Ok(result.exit)
+    if ci.annotations {
+        let ended = RunEvent::RunEnded {
+            result: Arc::new(result.clone()),
+        };
+        Annotations::new(&mut *out)
+            .event(&ended)
+            .map_err(|error| (Exit::Broken, miette::miette!("{error}")))?;
+    }
+    let unwritten = reports.errors().first();
+    match unwritten {
+        Some(error) => Err((Exit::Broken, miette::miette!("{error}"))),
+        None => Ok(result.exit),
+    }
 }
 
 /// Scenarios with these tags are tests that only run when asked for. Those that need

@@ -23,6 +23,18 @@ pub trait Project: Send + Sync + 'static {
     /// How long things may take.
     fn limits(&self) -> Limits;
 
+    /// What is worth a look once all scenarios of a run have ended, although nothing is
+    /// wrong.
+    fn remarks(&self, run: &RunInfo, shared: &Shared<Self>) -> Vec<String> {
+        let _ = (run, shared);
+        Vec::new()
+    }
+
+    /// What is rehearsed, by name.
+    fn system(&self) -> String {
+        String::new()
+    }
+
     /// What whoever wrote the project should know before it runs, though it can run.
     fn warnings(&self) -> Vec<String> {
         Vec::new()

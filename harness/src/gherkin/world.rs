@@ -52,12 +52,16 @@ pub trait World: Sized + 'static {
 pub struct RunInfo {
     /// Its name.
     pub id: RunId,
+    /// What is rehearsed, by name.
+    pub system: String,
     /// Every random choice comes from it.
     pub seed: u64,
     /// Where its reports go: `reports/<run>`.
     pub directory: PathBuf,
     /// Whether waiting is done in real time where it could be shortened.
     pub real_time: bool,
+    /// Whether every scenario that there is was selected.
+    pub whole: bool,
     /// How processes are run, if not as the manifest says.
     pub driver: Option<crate::deployment::DriverKind>,
 }

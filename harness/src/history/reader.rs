@@ -93,8 +93,14 @@ pub fn read_as_far(
     }
 }
 
-/// The text of a history, which may be compressed.
+/// The text of a history, which may have been compressed since its name was told.
 fn text_of(path: &Path) -> std::io::Result<String> {
+    let compressed = path.with_added_extension("gz");
+    let path = if !path.exists() && compressed.is_file() {
+        &compressed
+    } else {
+        path
+    };
     if path.extension().is_none_or(|extension| extension != "gz") {
         return fs::read_to_string(path);
     }

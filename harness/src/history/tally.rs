@@ -71,6 +71,11 @@ impl Tally {
         self.passed(message, stage).last
     }
 
+    /// The stages that somebody passed.
+    pub fn stages(&self) -> impl Iterator<Item = &StageName> {
+        self.stages.keys()
+    }
+
     fn passed(&self, message: &MessageName, stage: &StageName) -> Passed {
         let of_stage = self.stages.get(stage);
         let passed = of_stage.and_then(|of_stage| of_stage.messages.get(message));

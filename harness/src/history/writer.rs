@@ -112,6 +112,14 @@ impl History {
         blob
     }
 
+    /// Text from elsewhere, with its secrets masked.
+    pub fn without_secrets(&self, text: &str) -> String {
+        let all = self.secrets.iter();
+        all.fold(text.to_owned(), |text, secret| {
+            text.replace(secret.as_str(), "***")
+        })
+    }
+
     fn masked(&self, content: &[u8]) -> Vec<u8> {
         match std::str::from_utf8(content) {
             Ok(text)

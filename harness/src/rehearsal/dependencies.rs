@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use sqlx::postgres::PgPool;
 
 use super::own::OwnServer;
+use super::refused::why;
 use crate::ids::DependencyName;
 use crate::manifest::FIFO_NAME;
 use crate::stub::Stub;
@@ -279,7 +279,7 @@ impl Dependencies {
                     dependency: dependency.clone(),
                     action: "ChangeMessageVisibility",
                     queue: queue.to_owned(),
-                    reason: DisplayErrorContext(&error).to_string(),
+                    reason: why(&error),
                 })
             }
         }
@@ -311,7 +311,7 @@ impl Dependencies {
                     dependency: dependency.clone(),
                     action: "SendMessage",
                     queue: queue.to_owned(),
-                    reason: DisplayErrorContext(&error).to_string(),
+                    reason: why(&error),
                 })?;
         Ok(answer.message_id.unwrap_or_default())
     }
@@ -335,7 +335,7 @@ impl Dependencies {
                 dependency: dependency.clone(),
                 action: "GetQueueAttributes",
                 queue: queue.to_owned(),
-                reason: DisplayErrorContext(&error).to_string(),
+                reason: why(&error),
             })?;
         let count = |name: QueueAttributeName| {
             answer

@@ -35,6 +35,7 @@ mod progress;
 mod provided;
 mod quiet;
 mod refusal;
+mod refused;
 mod search;
 mod settling;
 mod snapshot;

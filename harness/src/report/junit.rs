@@ -1,26 +1,25 @@
 //! `junit.xml`: one suite a feature, one case a scenario or row of its examples.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::repeat::Repeat;
 use super::terminal::table;
-use super::{Report, ReportError, file};
+use super::{Report, ReportError, Target};
 use crate::gherkin::{Evidence, Exit, RunEvent, RunResult, ScenarioInfo, ScenarioOutcome};
 
 /// Writes the XML that CI systems read.
 pub struct Junit {
-    path: PathBuf,
+    to: Target,
     repeat: Repeat,
 }
 
 impl Junit {
-    /// Writes to this path.
-    pub fn new(path: impl Into<PathBuf>, repeat: Repeat) -> Self {
+    /// Writes there.
+    pub fn new(to: impl Into<Target>, repeat: Repeat) -> Self {
         Self {
-            path: path.into(),
+            to: to.into(),
             repeat,
         }
     }
@@ -78,6 +77,9 @@ impl Junit {
                 let _ = writeln!(body, "help: {help}");
             }
         }
+        if !outcome.excerpt.is_empty() {
+            let _ = writeln!(body, "what led there:\n{}", outcome.excerpt.join("\n"));
+        }
         if let Some(history) = &outcome.history {
             let _ = writeln!(body, "history: {}", history.display());
         }
@@ -124,10 +126,10 @@ impl Report for Junit {
             return Ok(());
         };
         let content = |error: quick_junit::SerializeError| ReportError::Content {
-            path: self.path.clone(),
+            path: self.to.name(),
             reason: error.to_string(),
         };
         let text = self.report(result).to_string().map_err(content)?;
-        file::write(&self.path, &text)
+        self.to.write(&text)
     }
 }

@@ -3,31 +3,51 @@
 //!
 //! | file in `reports/<run>/` | for |
 //! |---|---|
+//! | `report.html` | people: verdicts, reasons, timelines |
 //! | `summary.json` | programs: verdicts, evidence, figures; written as the run goes |
+//! | `summary.md` | people who look at a pull request |
 //! | `junit.xml` | CI |
+//! | `messages.ndjson` | tools that read Cucumber Messages |
 //! | `rerun.txt` | `rehearse @reports/rerun.txt`: the places of what did not pass |
 
+mod ci;
 pub(crate) mod diagnostic;
 mod file;
+mod github;
+mod html;
 mod junit;
+mod keep;
+mod markdown;
+mod messages;
 pub(crate) mod recorded;
 mod repeat;
 mod request;
 mod rerun;
+mod set;
 mod summary;
+mod target;
 pub(crate) mod terminal;
 
+use std::collections::BTreeMap;
 use std::io;
 
-use crate::gherkin::{Listener, RunEvent};
+use crate::gherkin::{Exit, Listener, RunEvent, RunResult, ScenarioOutcome};
 
+pub use ci::Ci;
 pub use file::ReportError;
+pub use github::Annotations;
+pub use html::Html;
 pub use junit::Junit;
+pub use keep::{Keep, KeepError, Keeper};
+pub use markdown::Markdown;
+pub use messages::Messages;
 pub use recorded::{Recorded, UnreadableRun};
 pub use repeat::Repeat;
 pub use request::{ReportKind, ReportRequest, ReportRequestError};
 pub use rerun::Rerun;
+pub use set::{Wanted, add, files};
 pub use summary::Summary;
+pub use target::{Stream, Target};
 pub use terminal::{Terminal, TerminalOptions};
 
 /// Makes one report of a run.
@@ -45,6 +65,28 @@ pub trait Report: Send {
     fn tick(&mut self) -> Result<(), ReportError> {
         Ok(())
     }
+}
+
+/// How a scenario ended, in the words of the terminal.
+fn state(outcome: &ScenarioOutcome) -> String {
+    match outcome.verdict {
+        _ if !outcome.ran => "not run".to_owned(),
+        verdict => verdict.to_string(),
+    }
+}
+
+/// How many scenarios ended how, in the words of the terminal and in its order.
+fn counts(result: &RunResult) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for (_, outcome) in &result.scenarios {
+        *counts.entry(state(outcome)).or_default() += 1;
+    }
+    counts
+}
+
+/// Whether a scenario's end is no success. What never ran is none, either.
+fn is_passed(outcome: &ScenarioOutcome) -> bool {
+    outcome.ran && outcome.verdict == Exit::Passed
 }
 
 /// Makes several reports of a run.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::gherkin::{
-    Evidence, Exit, RunInfo, RunResult, ScenarioInfo, ScenarioOutcome, from_seconds,
+    Evidence, Exit, Listener, RunEvent, RunInfo, RunResult, ScenarioInfo, ScenarioOutcome,
+    from_seconds,
 };
 use crate::ids::RunId;
 
@@ -65,11 +66,15 @@ struct Version {
 #[derive(Deserialize)]
 struct Whole {
     run: RunId,
+    #[serde(default)]
+    system: String,
     seed: u64,
     exit: Option<Exit>,
     #[serde(deserialize_with = "from_seconds")]
     took: Duration,
     evidence: Vec<Evidence>,
+    #[serde(default)]
+    remarks: Vec<String>,
     scenarios: Vec<Entry>,
 }
 
@@ -118,6 +123,8 @@ impl Recorded {
         }
         let run = RunInfo {
             id: whole.run,
+            system: whole.system,
+            whole: false,
             seed: whole.seed,
             directory: directory.to_owned(),
             real_time: false,
@@ -126,6 +133,7 @@ impl Recorded {
         let result = RunResult {
             exit: whole.exit.unwrap_or(Exit::Interrupted),
             evidence: whole.evidence,
+            remarks: whole.remarks,
             scenarios,
             took: whole.took,
             directory: directory.to_owned(),
@@ -135,6 +143,25 @@ impl Recorded {
             result: Arc::new(result),
             repeat,
         }
+    }
+
+    /// Tells it anew, as if it ended now.
+    pub fn tell(&self, listener: &mut dyn Listener) {
+        let scenarios = &self.result.scenarios;
+        listener.event(&RunEvent::RunStarted {
+            run: Arc::clone(&self.run),
+            scenarios: scenarios.iter().map(|(info, _)| Arc::clone(info)).collect(),
+            jobs: 1,
+        });
+        for (info, outcome) in scenarios {
+            listener.event(&RunEvent::ScenarioEnded {
+                scenario: info.id,
+                outcome: Arc::clone(outcome),
+            });
+        }
+        listener.event(&RunEvent::RunEnded {
+            result: Arc::clone(&self.result),
+        });
     }
 
     /// The folder of a scenario that has a history: by its last part, so that a run's

@@ -1,6 +1,7 @@
 //! The command that repeats a scenario.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::gherkin::ScenarioInfo;
 
@@ -12,6 +13,8 @@ pub enum Repeat {
         /// Arguments after the place.
         arguments: Vec<String>,
     },
+    /// As an earlier run said, by the scenarios' numbers.
+    Recorded(Arc<Vec<String>>),
     /// A test of a test target that speaks libtest.
     Test {
         /// The target's name, as in `cargo test --test TARGET`.
@@ -29,6 +32,10 @@ impl Repeat {
                 let mut words = vec!["rehearse".to_owned(), quote(&scenario.selector())];
                 words.extend(arguments.iter().map(|argument| quote(argument)));
                 words.join(" ")
+            }
+            Self::Recorded(commands) => {
+                let command = commands.get(scenario.id.0);
+                command.cloned().unwrap_or_default()
             }
             Self::Test { target, features } => {
                 let name = quote(&crate::gherkin::libtest::test_name(scenario, features));

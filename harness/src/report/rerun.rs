@@ -1,20 +1,19 @@
 //! `rerun.txt`: what did not pass, as places that `rehearse @rerun.txt` runs again.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use super::{Report, ReportError, file};
-use crate::gherkin::{Exit, RunEvent};
+use super::{Report, ReportError, Target, is_passed, state};
+use crate::gherkin::RunEvent;
 
 /// Writes the places of what did not pass, what never ran among them.
 pub struct Rerun {
-    path: PathBuf,
+    to: Target,
 }
 
 impl Rerun {
-    /// Writes to this path.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    /// Writes there.
+    pub fn new(to: impl Into<Target>) -> Self {
+        Self { to: to.into() }
     }
 }
 
@@ -25,12 +24,8 @@ impl Report for Rerun {
         };
         let mut text = String::new();
         for (scenario, outcome) in &result.scenarios {
-            if outcome.verdict != Exit::Passed {
-                let state = if outcome.ran {
-                    outcome.verdict.to_string()
-                } else {
-                    "not run".to_owned()
-                };
+            if !is_passed(outcome) {
+                let state = state(outcome);
                 let _ = writeln!(
                     text,
                     "# {state}: {}\n{}",
@@ -39,6 +34,6 @@ impl Report for Rerun {
                 );
             }
         }
-        file::write(&self.path, &text)
+        self.to.write(&text)
     }
 }

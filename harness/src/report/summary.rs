@@ -2,13 +2,12 @@
 //! run that was cut off still has one.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{Repeat, Report, ReportError, file};
+use super::{Repeat, Report, ReportError, Target, state};
 use crate::gherkin::{
     Evidence, Exit, RunEvent, RunInfo, RunResult, ScenarioInfo, ScenarioOutcome, seconds,
 };
@@ -19,7 +18,7 @@ pub(super) const VERSION: u32 = 1;
 
 /// Writes the summary.
 pub struct Summary {
-    path: PathBuf,
+    to: Target,
     repeat: Repeat,
     begun: Instant,
     run: Option<Arc<RunInfo>>,
@@ -33,6 +32,7 @@ pub struct Summary {
 struct Whole<'a> {
     version: u32,
     run: &'a RunId,
+    system: &'a str,
     seed: u64,
     /// `running` until the run is over.
     state: &'static str,
@@ -40,8 +40,9 @@ struct Whole<'a> {
     code: Option<u8>,
     #[serde(serialize_with = "seconds")]
     took: Duration,
-    counts: BTreeMap<&'static str, usize>,
+    counts: BTreeMap<String, usize>,
     evidence: &'a [Evidence],
+    remarks: &'a [String],
     scenarios: Vec<Entry<'a>>,
 }
 
@@ -57,10 +58,10 @@ struct Entry<'a> {
 }
 
 impl Summary {
-    /// Writes to this path.
-    pub fn new(path: impl Into<PathBuf>, repeat: Repeat) -> Self {
+    /// Writes there.
+    pub fn new(to: impl Into<Target>, repeat: Repeat) -> Self {
         Self {
-            path: path.into(),
+            to: to.into(),
             repeat,
             begun: Instant::now(),
             run: None,
@@ -82,20 +83,14 @@ impl Summary {
         Ok(())
     }
 
-    fn write(&self, result: Option<&RunResult>) -> Result<(), ReportError> {
+    fn write(&mut self, result: Option<&RunResult>) -> Result<(), ReportError> {
         let Some(run) = &self.run else { return Ok(()) };
+        if result.is_none() && !self.to.takes_drafts() {
+            return Ok(());
+        }
         let mut counts = BTreeMap::new();
         for outcome in self.outcomes.values() {
-            let name = match outcome.verdict {
-                _ if !outcome.ran => "left out",
-                Exit::Passed => "passed",
-                Exit::Failed => "failed",
-                Exit::Unproven => "unproven",
-                Exit::Broken => "error",
-                Exit::Invalid => "invalid",
-                Exit::Interrupted => "interrupted",
-            };
-            *counts.entry(name).or_default() += 1;
+            *counts.entry(state(outcome)).or_default() += 1;
         }
         let entry = |(number, info)| Entry {
             place: ScenarioInfo::selector(info),
@@ -106,6 +101,7 @@ impl Summary {
         let whole = Whole {
             version: VERSION,
             run: &run.id,
+            system: &run.system,
             seed: run.seed,
             state: if result.is_some() { "ended" } else { "running" },
             exit: result.map(|result| result.exit),
@@ -113,6 +109,7 @@ impl Summary {
             took: result.map_or_else(|| self.begun.elapsed(), |result| result.took),
             counts,
             evidence: result.map_or(&[], |result| &result.evidence),
+            remarks: result.map_or(&[], |result| &result.remarks),
             scenarios: self
                 .scenarios
                 .iter()
@@ -122,12 +119,12 @@ impl Summary {
                 .collect(),
         };
         let content = |error: serde_json::Error| ReportError::Content {
-            path: self.path.clone(),
+            path: self.to.name(),
             reason: error.to_string(),
         };
         let mut text = serde_json::to_string_pretty(&whole).map_err(content)?;
         text.push('\n');
-        file::write(&self.path, &text)
+        self.to.write(&text)
     }
 }
 

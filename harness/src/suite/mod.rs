@@ -3,6 +3,7 @@
 
 mod application;
 mod declared;
+mod findings;
 mod instances;
 mod scene;
 #[cfg(test)]
@@ -126,6 +127,10 @@ impl Project for Suite {
             )
     }
 
+    fn system(&self) -> String {
+        self.manifest.name.clone()
+    }
+
     fn limits(&self) -> gherkin::Limits {
         let limits = &self.manifest.limits;
         gherkin::Limits {
@@ -159,6 +164,27 @@ impl Project for Suite {
         let notes = notes.clone();
         let tell = Arc::new(move |line: &str| notes.say(line));
         self.venue(run, tell).await.map(Arc::new)
+    }
+
+    fn remarks(&self, run: &RunInfo, shared: &Shared<Self>) -> Vec<String> {
+        // Of a selection it is no wonder.
+        if !run.whole {
+            return Vec::new();
+        }
+        let never = shared.never_passed();
+        if never.is_empty() {
+            return Vec::new();
+        }
+        let count = never.len();
+        let (are, they) = if count == 1 {
+            ("stage was", "it")
+        } else {
+            ("stages were", "they")
+        };
+        vec![format!(
+            "{count} {are} passed by nobody in the whole run: {}; are {they} written right, and is there a scenario that leads there?",
+            never.join(", ")
+        )]
     }
 
     async fn finish(&self, shared: Arc<Shared<Self>>) -> Result<(), StepError> {

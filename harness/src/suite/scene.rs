@@ -9,19 +9,20 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
+use super::findings::{convicting, evidence_of};
 use crate::fault::Fault;
 use crate::gherkin::{
     Closing, Context, Evidence, Exit, Notes, ScenarioInfo, ScenarioOutcome, StepError, World,
 };
-use crate::history::{Entry, Event};
+use crate::history::Event;
 use crate::ids::MessageName;
-use crate::judge::{self, Finding, Ground, Judgement, Verdict};
+use crate::judge;
 use crate::manifest::Manifest;
 use crate::outage::Outage;
 use crate::rehearsal::{
     Blame, ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Unrest, Venue,
 };
-use crate::timeline::{self, RECORD, Record};
+use crate::timeline::{RECORD, Record};
 
 /// The world of a scenario.
 pub struct Scene {
@@ -258,13 +259,20 @@ impl Scene {
     }
 
     /// Keeps what the report draws of this rehearsal, beside its history.
-    fn keep_record(&self, rehearsal: &Rehearsal) -> std::io::Result<()> {
-        let record = rehearsal.history().read(|entries| {
+    fn keep_record(&self, rehearsal: &Rehearsal, passed: bool) -> std::io::Result<()> {
+        let mut record = rehearsal.history().read(|entries| {
             Record::of(judge::Evidence {
                 manifest: rehearsal.manifest(),
                 entries,
             })
         });
+        if passed {
+            record = record.without_calls();
+        } else {
+            let processes = self.directory.join("processes");
+            let history = rehearsal.history();
+            record = record.with_output(&processes, |line| history.without_secrets(line));
+        }
         std::fs::write(self.directory.join(RECORD), record.compressed()?)
     }
 
@@ -297,7 +305,9 @@ impl Scene {
         let excerpt = rehearsal
             .history()
             .read(|entries| convicting(entries, outcome, &closing.evidence));
-        if let Err(error) = self.keep_record(rehearsal) {
+        let passed = outcome.verdict == Exit::Passed && closing.evidence.is_empty();
+        self.venue.note_passed(rehearsal.history());
+        if let Err(error) = self.keep_record(rehearsal, passed) {
             let told = format!("cannot keep what the report draws: {error}");
             closing = closing.with_evidence(Evidence::new(Exit::Broken, told));
         }
@@ -305,27 +315,6 @@ impl Scene {
             .with_excerpt(excerpt)
             .doubted(!judgement.doubts.is_empty())
     }
-}
-
-/// So many lines of a history tell why a scenario did not pass.
-const EXCERPT: usize = 10;
-
-/// The lines of the history that convict: those that the gravest findings cite, and what
-/// led there.
-fn convicting(entries: &[Entry], outcome: &ScenarioOutcome, judged: &[Evidence]) -> Vec<String> {
-    let all = || outcome.evidence.iter().chain(judged);
-    let Some(gravest) = all().map(|evidence| evidence.verdict).max() else {
-        return Vec::new();
-    };
-    let cited: Vec<u64> = all()
-        .filter(|evidence| evidence.verdict == gravest)
-        .flat_map(|evidence| &evidence.entries)
-        .copied()
-        .collect();
-    let lines = timeline::lines(entries);
-    let excerpt = timeline::excerpt(&lines, &cited, EXCERPT);
-    let is_cited = |seq| excerpt.cited.contains(&seq);
-    timeline::printed(&excerpt.lines, is_cited, |_, text| text.to_owned())
 }
 
 /// What is not quiet by the scenario's own doing (a call held for good, a fault at work)
@@ -340,46 +329,6 @@ fn restless(unrest: &Unrest) -> StepError {
         },
         Unrest::Stopped(_) => StepError::failed(unrest.to_string()),
     }
-}
-
-/// What the judgement adds to what the steps found.
-fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> Vec<Evidence> {
-    let mut evidence: Vec<Evidence> = judgement
-        .violations
-        .iter()
-        .map(|violation| {
-            let entries: Vec<String> = violation.evidence.iter().map(ToString::to_string).collect();
-            let message = format!(
-                "{}: {} (history: {})",
-                violation.invariant,
-                violation.text,
-                entries.join(", ")
-            );
-            let doubted = !judgement.doubts.is_empty() && violation.ground() == Ground::Missed;
-            Evidence::new(if doubted { Exit::Broken } else { Exit::Failed }, message)
-                .shown_by(violation.evidence.clone())
-        })
-        .collect();
-    let errors = judgement.errors.iter();
-    // A doubt explains what seems to be broken: it stands first.
-    let found = |exit, finding: &Finding| {
-        Evidence::new(exit, &finding.text).shown_by(finding.evidence.clone())
-    };
-    let errors = errors.map(|error| found(Exit::Broken, error));
-    evidence.splice(0..0, errors);
-    // What did not happen proves nothing only if the scenario was played to its end.
-    if judgement.verdict == Verdict::Unproven && outcome.verdict == Exit::Passed {
-        evidence.extend(
-            judgement
-                .unproven
-                .iter()
-                .map(|reason| found(Exit::Unproven, reason)),
-        );
-    }
-    // What ended a step may stand in the history too.
-    let told = |message: &str| outcome.evidence.iter().any(|one| one.message == message);
-    evidence.retain(|one| !told(&one.message));
-    evidence
 }
 
 impl World for Scene {

@@ -200,6 +200,42 @@ impl Record {
         }
     }
 
+    /// With what each incarnation wrote last, from the files of its output.
+    #[must_use]
+    pub fn with_output(mut self, processes: &Path, mask: impl Fn(&str) -> String) -> Self {
+        const LINES: usize = 15;
+        for lane in self.lanes.iter().filter(|lane| lane.of == LaneOf::Process) {
+            let path = processes.join(format!("{}.log", lane.name));
+            let Ok(output) = std::fs::read(&path) else {
+                continue;
+            };
+            if self.logs.iter().any(|log| log.process == lane.name) || output.is_empty() {
+                continue;
+            }
+            let output = String::from_utf8_lossy(&output);
+            let mut lines: Vec<String> = output.lines().rev().take(LINES).map(&mask).collect();
+            lines.reverse();
+            let ended =
+                |mark: &&Moment| mark.3 == Kind::Exited && self.lanes[mark.2].name == lane.name;
+            self.logs.push(Log {
+                seq: self.marks.iter().find(ended).map_or(0, |mark| mark.0),
+                process: lane.name.clone(),
+                path: path.display().to_string(),
+                lines,
+            });
+        }
+        self
+    }
+
+    /// Without the calls that disturb nobody: of a scenario that passed, where messages
+    /// went is enough.
+    #[must_use]
+    pub fn without_calls(mut self) -> Self {
+        self.marks
+            .retain(|Moment(_, _, _, kind, is_grave, ..)| *kind != Kind::Call || *is_grave);
+        self
+    }
+
     /// Its file's content.
     ///
     /// # Errors

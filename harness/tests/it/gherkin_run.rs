@@ -32,6 +32,8 @@ fn run_with(
     listener: &mut dyn rehearsal::gherkin::Listener,
 ) -> RunResult {
     let run = Arc::new(RunInfo {
+        system: String::new(),
+        whole: false,
         id: "run".into(),
         seed: 1,
         directory: Path::new("reports/run").to_owned(),

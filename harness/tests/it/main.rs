@@ -6,6 +6,7 @@
     reason = "what a test cannot do without may panic"
 )]
 
+mod browser;
 mod check;
 mod cli_input;
 mod cli_interrupt;
@@ -37,6 +38,7 @@ mod no_leak;
 mod python;
 mod python_system;
 mod queue_server;
+mod reports;
 mod show;
 mod stub;
 mod tap_http;

@@ -14,6 +14,8 @@ pub(crate) enum Need {
     Docker,
     /// A PostgreSQL server that is installed.
     Postgres,
+    /// A browser that shows pages without a screen.
+    Chromium,
     /// That a process may have a PID namespace of its own.
     Namespaces,
 }
@@ -23,6 +25,7 @@ impl Need {
         match self {
             Self::Docker => "docker",
             Self::Postgres => "postgres",
+            Self::Chromium => "chromium",
             Self::Namespaces => "namespaces",
         }
     }
@@ -50,6 +53,19 @@ impl Need {
             "SKIPPED {test}: it needs {name}: {reason}"
         );
     }
+}
+
+/// The browser's program.
+pub(crate) fn chromium() -> Option<&'static str> {
+    let known = ["chromium", "chromium-browser", "google-chrome"];
+    let found = known.into_iter().find(|program| {
+        let asked = Command::new(program).arg("--version").output();
+        asked.is_ok_and(|done| done.status.success())
+    });
+    if found.is_none() {
+        Need::Chromium.is_missing(format!("none of {} is there", known.join(", ")));
+    }
+    found
 }
 
 /// Whether a container engine answers.

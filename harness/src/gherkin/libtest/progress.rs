@@ -83,7 +83,10 @@ impl<'a> Progress<'a> {
             RunEvent::ScenarioEnded { scenario, outcome } => {
                 let number = position(*scenario);
                 let name = self.names[number].clone();
-                if outcome.verdict == Exit::Passed {
+                if !outcome.ran {
+                    self.ignored += 1;
+                    self.line(&name, "ignored, the run ended before it", "i")
+                } else if outcome.verdict == Exit::Passed {
                     self.passed += 1;
                     self.line(&name, "ok", ".")
                 } else {

@@ -83,6 +83,7 @@ pub fn rehearse<P: Project>(
         messages,
         told_interrupt: false,
         evidence: Vec::new(),
+        remarks: Vec::new(),
         outcomes: vec![None; plan.scenarios.len()],
     };
     course.tell(&RunEvent::RunStarted {
@@ -98,6 +99,9 @@ pub fn rehearse<P: Project>(
             if let Some(shared) = course.prepare(&runtime, project, run, &to) {
                 let shared = Arc::new(shared);
                 course.perform(plan, run, &shared, options.jobs, &to);
+                if !interrupt.is_raised() {
+                    course.remarks = project.remarks(run, &shared);
+                }
                 course.finish(&runtime, project, shared);
             }
             runtime.shutdown_timeout(options.limits.grace);
@@ -120,6 +124,7 @@ struct Course<'a> {
     messages: Receiver<Message>,
     told_interrupt: bool,
     evidence: Vec<Evidence>,
+    remarks: Vec<String>,
     outcomes: Vec<Option<Arc<ScenarioOutcome>>>,
 }
 
@@ -362,6 +367,7 @@ impl Course<'_> {
         let result = RunResult {
             exit,
             evidence: std::mem::take(&mut self.evidence),
+            remarks: std::mem::take(&mut self.remarks),
             scenarios,
             took: self.begun.elapsed(),
             directory: run.directory.clone(),

@@ -1,6 +1,7 @@
 //! One supervisor an instance: starts it, puts taps of its own around it, sees it die,
 //! settles what it left, starts it again.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,7 +66,8 @@ impl Processes {
                         return self.give_up(&slot, error.into());
                     }
                 }
-                Err(error) => {
+                Err(mut error) => {
+                    error.seen = self.untouched(&process, &incarnation).or(error.seen);
                     // Only the settling below, by this same task, tells the end: nothing here
                     // may wait for it.
                     locked(&running.current.cause).get_or_insert(DeathCause::Shutdown);
@@ -106,6 +108,49 @@ impl Processes {
                 },
             }
         }
+    }
+
+    /// What its environment or its command gives it the address of, and it never connected
+    /// to: it goes round it, or never read it.
+    fn untouched(&self, process: &Process, incarnation: &Incarnation) -> Option<String> {
+        let mut given: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let words = process
+            .command
+            .words
+            .iter()
+            .map(|word| ("its command", word));
+        let environment = process.command.environment.iter();
+        let environment = environment.map(|(name, value)| (name.as_str(), value));
+        for (name, template) in words.chain(environment) {
+            for placeholder in template.placeholders() {
+                let of = placeholder.split('.').next().unwrap_or_default();
+                given.entry(of).or_default().push(name);
+            }
+        }
+        let history = self.0.board.history();
+        let touched: BTreeSet<String> = history.read(|entries| {
+            let connected = entries.iter().filter_map(|entry| match &entry.event {
+                Event::Connected {
+                    author, dependency, ..
+                } if author.incarnation() == Some(incarnation) => Some(dependency.to_string()),
+                _ => None,
+            });
+            connected.collect()
+        });
+        let dependencies = self.0.board.manifest().dependencies.keys();
+        let untouched: Vec<String> = dependencies
+            .filter(|name| !touched.contains(name.as_str()))
+            .filter_map(|name| {
+                let names = given.get(name.as_str())?;
+                Some(format!("`{name}` ({})", names.join(", ")))
+            })
+            .collect();
+        (!untouched.is_empty()).then(|| {
+            format!(
+                "that it never connected to {}: it goes round what it is given, or never reads it",
+                untouched.join(" and ")
+            )
+        })
     }
 
     fn give_up(&self, slot: &Slot, error: ProcessError) {

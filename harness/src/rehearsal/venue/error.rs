@@ -1,5 +1,6 @@
 //! Why a run's surroundings could not be made ready.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::deployment::containers::EngineError;
@@ -92,20 +93,28 @@ pub enum VenueError {
         reason: String,
     },
     /// A database could not be made.
-    #[error("`{dependency}`: cannot {what}: {source}")]
+    #[error(
+        "`{dependency}` at {address} (is the server up, and are its address, user and password right in the manifest?): cannot {what}: {source}"
+    )]
     Sql {
         /// Which dependency.
         dependency: DependencyName,
+        /// Where it is.
+        address: SocketAddr,
         /// What was tried.
         what: String,
         /// Why.
         source: sqlx::Error,
     },
     /// A queue could not be made.
-    #[error("`{dependency}`: cannot make the queue `{queue}`: {reason}")]
+    #[error(
+        "`{dependency}` at {address}: cannot make the queue `{queue}`: {reason}; start the server, or mend `url` of `{dependency}` in the manifest"
+    )]
     Queue {
         /// Which dependency.
         dependency: DependencyName,
+        /// Where it is.
+        address: SocketAddr,
         /// Which queue.
         queue: String,
         /// Why.

@@ -4,12 +4,13 @@
 mod command;
 mod error;
 mod origin;
+mod passed;
 mod provide;
 mod queues;
 mod servers;
 mod visitors;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +29,7 @@ use crate::deployment::{
     Variables,
 };
 use crate::embedded::database::{Search, Server};
-use crate::ids::{DependencyName, RunId};
+use crate::ids::{DependencyName, RunId, StageName};
 use crate::manifest::{Manifest, Provide};
 
 /// What a run needs to know of its surroundings.
@@ -69,6 +70,8 @@ pub struct Venue {
     versions: BTreeMap<String, String>,
     rehearsals: AtomicU32,
     means: Means,
+    /// Stages that somebody passed in some rehearsal.
+    passed: Mutex<BTreeSet<StageName>>,
 }
 
 /// What a server of a rehearsal's own is started with.
@@ -173,6 +176,7 @@ impl Venue {
             versions,
             rehearsals: AtomicU32::new(0),
             means,
+            passed: Mutex::default(),
         };
         for (name, origin) in &venue.databases {
             origin.make_template(name).await?;

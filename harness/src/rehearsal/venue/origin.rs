@@ -92,6 +92,7 @@ impl Origin {
     ) -> Result<(), VenueError> {
         let failed = |source| VenueError::Sql {
             dependency: dependency.clone(),
+            address: self.address,
             what: what.to_owned(),
             source,
         };
@@ -125,6 +126,7 @@ impl Origin {
             .unwrap_or(Err(sqlx::Error::PoolTimedOut))
             .map_err(|source| VenueError::Sql {
                 dependency: dependency.clone(),
+                address: self.address,
                 what: "connect to the server in its container".to_owned(),
                 source,
             })
@@ -174,7 +176,8 @@ pub(super) fn external_database(
 ) -> Result<Origin, VenueError> {
     let parsed = reqwest::Url::parse(url).map_err(|error| VenueError::Address {
         dependency: dependency.clone(),
-        url: url.to_owned(),
+        // It may hold a password, and who knows where.
+        url: "its `url`".to_owned(),
         reason: error.to_string(),
     })?;
     let administration = match parsed.path().trim_start_matches('/') {

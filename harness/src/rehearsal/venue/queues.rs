@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::operation::delete_queue::DeleteQueueError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use indexmap::IndexMap;
@@ -19,6 +18,7 @@ use crate::embedded::queue::OWN_APPLICATION;
 use crate::ids::DependencyName;
 use crate::manifest::{FIFO_QUEUE, Queue};
 use crate::rehearsal::dependencies::{OwnQueue, QueueService};
+use crate::rehearsal::refused::why;
 use crate::tap::sqs::Names;
 
 /// How long an embedded server may take to start.
@@ -87,16 +87,14 @@ pub(super) async fn make_queues(
         let failed = |reason: String| VenueError::Queue {
             dependency: dependency.clone(),
             queue: queue.clone(),
+            address,
             reason,
         };
         let mut creating = client.create_queue().queue_name(&name);
         if fifo {
             creating = creating.attributes(QueueAttributeName::FifoQueue, "true");
         }
-        let created = creating
-            .send()
-            .await
-            .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
+        let created = creating.send().await.map_err(|error| failed(why(&error)))?;
         let url = created.queue_url().unwrap_or_default().to_owned();
         made.insert(queue.clone(), OwnQueue { name, url });
     }
@@ -104,6 +102,7 @@ pub(super) async fn make_queues(
         let failed = |reason: String| VenueError::Queue {
             dependency: dependency.clone(),
             queue: queue.clone(),
+            address,
             reason,
         };
         let mut attributes = Vec::new();
@@ -124,7 +123,7 @@ pub(super) async fn make_queues(
                 .attribute_names(QueueAttributeName::QueueArn)
                 .send()
                 .await
-                .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?
+                .map_err(|error| failed(why(&error)))?
                 .attributes()
                 .and_then(|attributes| attributes.get(&QueueAttributeName::QueueArn).cloned())
                 .unwrap_or_default();
@@ -145,10 +144,7 @@ pub(super) async fn make_queues(
         for (name, value) in attributes {
             setting = setting.attributes(name, value);
         }
-        setting
-            .send()
-            .await
-            .map_err(|error| failed(DisplayErrorContext(&error).to_string()))?;
+        setting.send().await.map_err(|error| failed(why(&error)))?;
     }
     Ok(QueueService {
         address,
@@ -164,12 +160,7 @@ pub(super) async fn delete_queues(
     service: &QueueService,
 ) -> Vec<String> {
     let client = &service.client;
-    let failed = |what: &str, error: &dyn std::error::Error| {
-        format!(
-            "`{dependency}`: cannot {what}: {}",
-            DisplayErrorContext(error)
-        )
-    };
+    let failed = |what: &str, reason: String| format!("`{dependency}`: cannot {what}: {reason}");
     let listing = client
         .list_queues()
         .queue_name_prefix(service.names.prefix());
@@ -180,7 +171,7 @@ pub(super) async fn delete_queues(
         match page {
             Ok(page) => urls.extend(page.queue_urls().iter().cloned()),
             Err(error) => {
-                troubles.push(failed("list its queues", &error));
+                troubles.push(failed("list its queues", why(&error)));
                 break;
             }
         }
@@ -193,7 +184,7 @@ pub(super) async fn delete_queues(
             .as_service_error()
             .is_some_and(DeleteQueueError::is_queue_does_not_exist);
         if !gone {
-            troubles.push(failed(&format!("delete {url}"), &error));
+            troubles.push(failed(&format!("delete {url}"), why(&error)));
         }
     }
     troubles

@@ -1,5 +1,6 @@
 //! How scenarios and runs ended, in words.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::super::repeat::Repeat;
@@ -61,6 +62,35 @@ pub(crate) fn of_scenario(
     lines.join("\n    ")
 }
 
+/// An outcome whose errors of the environment were all told before says where.
+pub(super) fn told_once(
+    scenario: &ScenarioInfo,
+    outcome: &ScenarioOutcome,
+    told: &mut HashMap<String, String>,
+) -> ScenarioOutcome {
+    let mut outcome = outcome.clone();
+    for evidence in &mut outcome.evidence {
+        if evidence.verdict != Exit::Broken || evidence.message.len() < LONG {
+            continue;
+        }
+        match told.get(&evidence.message) {
+            Some(first) => {
+                let begin = evidence.message.lines().next().unwrap_or_default();
+                let begin: String = begin.chars().take(LONG).collect();
+                evidence.message = format!("{begin}… (the same as in {first})");
+                evidence.help = None;
+            }
+            None => {
+                told.insert(evidence.message.clone(), scenario.selector());
+            }
+        }
+    }
+    outcome
+}
+
+/// What is not longer than this is told again.
+const LONG: usize = 60;
+
 /// The key figures in one line, if there are any.
 pub(super) fn totals(outcome: &ScenarioOutcome) -> Option<String> {
     let figures = outcome
@@ -79,6 +109,7 @@ pub(super) fn of_run(result: &RunResult, paint: Paint) -> String {
         lines.push(format!("{verdict} {}", evidence.message));
         lines.extend(evidence.help.iter().map(|help| format!("    help: {help}")));
     }
+    lines.extend(result.remarks.iter().map(|remark| paint.dim(remark)));
     // One that is alone stands right above.
     if result.scenarios.len() > 1 {
         let ends = table::not_passed(result);
@@ -143,4 +174,40 @@ pub(crate) fn plural(count: usize, what: &str) -> String {
 
 pub(super) fn seconds(took: Duration) -> String {
     format!("{:.2} s", took.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gherkin::{Evidence, ScenarioId};
+
+    #[test]
+    fn the_same_error_of_the_environment_is_told_once_in_full() {
+        let why = format!("cannot start `worker`: {}\nits output: …", "x".repeat(100));
+        let info = |line| ScenarioInfo {
+            id: ScenarioId(0),
+            path: "a.feature".to_owned(),
+            feature: "F".to_owned(),
+            rule: None,
+            name: "S".to_owned(),
+            line,
+            tags: Vec::new(),
+            seed: 1,
+        };
+        let mut outcome = ScenarioOutcome::left_out();
+        outcome.evidence = vec![
+            Evidence::new(Exit::Broken, &*why),
+            Evidence::new(Exit::Failed, &*why),
+        ];
+        let mut told = HashMap::new();
+        assert_eq!(told_once(&info(1), &outcome, &mut told), outcome);
+        let again = told_once(&info(9), &outcome, &mut told);
+        assert!(
+            again.evidence[0]
+                .message
+                .ends_with("(the same as in a.feature:1)")
+        );
+        // What the system did is told of each scenario.
+        assert_eq!(again.evidence[1], outcome.evidence[1]);
+    }
 }

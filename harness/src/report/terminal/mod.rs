@@ -5,7 +5,7 @@ mod live;
 pub(crate) mod paint;
 pub(crate) mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,6 +42,8 @@ pub struct Terminal<W> {
     live: Live,
     scenarios: Vec<Arc<ScenarioInfo>>,
     running: BTreeMap<ScenarioId, Now>,
+    /// What went wrong with the environment, and where that was told first.
+    told: HashMap<String, String>,
     drawn: Instant,
 }
 
@@ -66,6 +68,7 @@ impl<W: Write + Send> Terminal<W> {
             live,
             scenarios: Vec::new(),
             running: BTreeMap::new(),
+            told: HashMap::new(),
             drawn: Instant::now(),
         }
     }
@@ -142,6 +145,7 @@ impl<W: Write + Send> Terminal<W> {
                 }
                 self.live.ended(outcome.verdict);
                 let info = Arc::clone(&self.scenarios[scenario.0]);
+                let outcome = &ending::told_once(&info, outcome, &mut self.told);
                 let mut text =
                     ending::of_scenario(&info, outcome, self.paint, &self.options.repeat);
                 if self.options.verbose && outcome.verdict == Exit::Passed {

@@ -9,6 +9,8 @@ use rehearsal::deployment::{RunError, RunGuard};
 use rehearsal::embedded::database::Search;
 use rehearsal::gherkin::{Exit, Interrupt, StepError};
 
+use rehearsal::report::Ci;
+
 use super::{Diary, ToyProject};
 
 /// Loads the toy for any manifest that exists.
@@ -74,6 +76,7 @@ pub struct Done {
 /// the directory; output shows it as `DIR`.
 pub struct Workshop {
     directory: tempfile::TempDir,
+    pub ci: Ci,
 }
 
 impl Workshop {
@@ -85,7 +88,10 @@ impl Workshop {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        Self { directory }
+        Self {
+            directory,
+            ci: Ci::default(),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -108,6 +114,7 @@ impl Workshop {
             // Wide enough that no path of a temporary directory is wrapped.
             width: Some(400),
             interrupt: Interrupt::new(),
+            ci: self.ci.clone(),
         };
         let words = std::iter::once("rehearse".into()).chain(words);
         let exit = cli::main(&ToyApplication::default(), words, &mut surroundings);

@@ -1,0 +1,28 @@
+//! Which stages somebody passed in some rehearsal of the run.
+
+use std::sync::PoisonError;
+
+use super::Venue;
+use crate::history::History;
+use crate::manifest::Binding;
+
+impl Venue {
+    /// A rehearsal has ended.
+    pub fn note_passed(&self, history: &History) {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        history.tally(|tally| passed.extend(tally.stages().cloned()));
+    }
+
+    /// The stages that nobody ever passed, each with what it is bound to.
+    pub fn never_passed(&self) -> Vec<String> {
+        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let stages = self.manifest.stages.iter();
+        stages
+            .filter(|(name, _)| !passed.contains(*name))
+            .map(|(name, stage)| match &stage.binding {
+                Binding::Boundary { pattern, .. } => format!("`{name}` ({})", pattern.describe()),
+                Binding::Checkpoint(announced) => format!("`{name}` (announced as `{announced}`)"),
+            })
+            .collect()
+    }
+}
