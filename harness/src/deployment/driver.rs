@@ -177,6 +177,22 @@ impl Seat {
         }
     }
 
+    /// Whether it is seen to be cut off.
+    ///
+    /// # Errors
+    /// When the engine does not tell.
+    pub async fn is_cut_off(&self) -> Result<bool, SeatError> {
+        match &self.0 {
+            Place::Host => Ok(false),
+            Place::Holder(holder) => Ok(holder.is_cut_off().await?),
+        }
+    }
+
+    /// Whether the process shares the host's network.
+    pub fn is_host(&self) -> bool {
+        matches!(self.0, Place::Host)
+    }
+
     /// Ends [`Seat::cut_off`]. Connections that lived through it go on. Harmless
     /// otherwise.
     ///

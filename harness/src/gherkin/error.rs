@@ -50,6 +50,8 @@ pub enum StepError {
         rows: Vec<Row>,
         /// Sequence numbers of the entries of the history that show it.
         entries: Vec<u64>,
+        /// Whether nothing more is known than that it did not come in time.
+        late: bool,
     },
     /// Nothing was proven: a fault did not land, or nothing of the system was seen.
     #[error("{0}")]
@@ -70,10 +72,16 @@ pub enum StepError {
 impl StepError {
     /// The system broke its promise.
     pub fn failed(message: impl Into<String>) -> Self {
+        Self::differs(message, Vec::new())
+    }
+
+    /// The system did not do in time what it promised; nothing more is known.
+    pub fn late(message: impl Into<String>) -> Self {
         Self::Failed {
             message: message.into(),
             rows: Vec::new(),
             entries: Vec::new(),
+            late: true,
         }
     }
 
@@ -83,6 +91,7 @@ impl StepError {
             message: message.into(),
             rows,
             entries: Vec::new(),
+            late: false,
         }
     }
 
@@ -108,9 +117,15 @@ impl StepError {
     #[must_use]
     pub fn shown_by(self, shown: Vec<u64>) -> Self {
         match self {
-            Self::Failed { message, rows, .. } => Self::Failed {
+            Self::Failed {
                 message,
                 rows,
+                late,
+                ..
+            } => Self::Failed {
+                message,
+                rows,
+                late,
                 entries: shown,
             },
             other => other,

@@ -52,7 +52,7 @@ pub use run_id::new_run_id;
 pub use runner::{Listener, RunOptions, keep_places_of_panics, rehearse};
 pub use scenario::{Feature, Scenario, StepText};
 pub use selection::{Order, Place, Selection, SelectionError, Shard, Tags};
-pub use step::{Below, Handler, Objection, Step, StepCheck, StepDraft, StepKind};
+pub use step::{Below, Deed, Handler, Objection, Step, StepCheck, StepDraft, StepKind};
 pub use table::{DocString, Table};
 pub use vocabulary::{Compiled, Complaint, Vocabulary, VocabularyError, VocabularyErrors};
 pub use world::{Context, Notes, RunInfo, ScenarioInfo, World};

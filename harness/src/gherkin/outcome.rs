@@ -18,6 +18,12 @@ pub struct Evidence {
     /// Expected and seen, side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
+    /// The rule that was broken, which holds whatever a scenario expects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Whether nothing more is known than that something did not come in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
     /// How to mend it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
@@ -36,6 +42,8 @@ impl Evidence {
             verdict,
             message: message.into(),
             rows: Vec::new(),
+            rule: None,
+            late: false,
             help: None,
             entries: Vec::new(),
             step: None,
@@ -56,6 +64,13 @@ impl Evidence {
         self
     }
 
+    /// Names the rule that was broken.
+    #[must_use]
+    pub fn with_rule(mut self, rule: impl Into<String>) -> Self {
+        self.rule = Some(rule.into());
+        self
+    }
+
     pub(super) fn at(mut self, step: Option<usize>) -> Self {
         self.step = step;
         self
@@ -69,9 +84,13 @@ impl From<StepError> for Evidence {
                 message,
                 rows,
                 entries,
-            } => Self::new(Exit::Failed, message)
-                .with_rows(rows)
-                .shown_by(entries),
+                late,
+            } => Self {
+                late,
+                ..Self::new(Exit::Failed, message)
+                    .with_rows(rows)
+                    .shown_by(entries)
+            },
             StepError::Unproven(message) => Self::new(Exit::Unproven, message),
             StepError::Invalid { message, help } => Self {
                 help,

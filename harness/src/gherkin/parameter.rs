@@ -267,10 +267,10 @@ impl Parameter {
                         "`every time`, `once`, `the first 2 times` or `on time 2`, each also with `, if it gets there`",
                     ))
             }
-            Self::Figure => regex_is(FIGURE, text)
+            Self::Figure => is_figure(text)
                 .then(|| Value::Text(text.to_owned()))
                 .ok_or(NotAValue::Form(
-                    "`4`, `2 to 4`, `at most 4` or `at least 2`",
+                    "`4`, `2 to 4` (the smaller first), `at most 4` or `at least 2`",
                 )),
             Self::Call => regex_is(CALL, text)
                 .then(|| Value::Text(text.trim_matches(['"', '\'']).to_owned()))
@@ -295,6 +295,16 @@ impl Parameter {
 fn unquoted(text: &str) -> &str {
     let quoted = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
+}
+
+/// A number of 64 bits, or a range of such.
+fn is_figure(text: &str) -> bool {
+    let numbers: Vec<i64> = text
+        .split(' ')
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let fits = text.contains(" to ") == (numbers.len() == 2) && !numbers.is_empty();
+    regex_is(FIGURE, text) && fits && numbers.is_sorted()
 }
 
 fn regex_is(pattern: &str, text: &str) -> bool {

@@ -52,6 +52,33 @@ pub(super) struct Extent {
 }
 
 impl Scenario {
+    /// The same under another name, with these steps left out and these set up first.
+    pub fn altered(
+        &self,
+        called: &str,
+        keeps: impl Fn(usize, &StepText) -> bool,
+        given: &[String],
+    ) -> Self {
+        let set_up = given.iter().map(|text| StepText {
+            keyword: "Given".to_owned(),
+            kind: StepKind::Given,
+            text: text.clone(),
+            table: None,
+            doc_string: None,
+            line: self.line,
+            span: 0..0,
+            phrase: 0,
+            verbatim: false,
+        });
+        let steps = self.steps.iter().enumerate();
+        let kept = steps.filter(|(place, step)| keeps(*place, step));
+        Self {
+            name: format!("{called}: {}", self.name),
+            steps: set_up.chain(kept.map(|(_, step)| step.clone())).collect(),
+            ..self.clone()
+        }
+    }
+
     /// What selects it on the command line: `features/a.feature:12`.
     pub fn selector(&self) -> String {
         format!("{}:{}", self.text.path, self.line)

@@ -121,6 +121,19 @@ impl Below {
     }
 }
 
+/// What a step does to the deployment, for whoever leaves it out to see whether it decides
+/// anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deed {
+    /// It asks, waits, submits or sets something up.
+    #[default]
+    Plain,
+    /// It does something to the system: a fault.
+    Fault,
+    /// It belongs to a fault of the same process or dependency, and means nothing without.
+    OfFault,
+}
+
 /// What looks at a step's values and table before anything is started.
 pub type StepCheck = Arc<dyn Fn(&Arguments, Option<&Table>) -> Vec<Objection> + Send + Sync>;
 
@@ -164,6 +177,8 @@ pub struct Step<W> {
     pub takes: Below,
     /// What can be said against it before anything is started.
     pub check: Option<StepCheck>,
+    /// Whether it is a fault.
+    pub deed: Deed,
     /// What it does.
     pub run: Handler<W>,
 }
@@ -207,6 +222,7 @@ impl<W> Clone for Step<W> {
             location: self.location,
             takes: self.takes,
             check: self.check.clone(),
+            deed: self.deed,
             run: Arc::clone(&self.run),
         }
     }
@@ -233,6 +249,7 @@ pub struct StepDraft<W> {
     location: &'static Location<'static>,
     takes: Below,
     check: Option<StepCheck>,
+    deed: Deed,
 }
 
 impl<W> StepDraft<W> {
@@ -250,6 +267,7 @@ impl<W> StepDraft<W> {
             location,
             takes: Below::Nothing,
             check: None,
+            deed: Deed::Plain,
         }
     }
 
@@ -311,6 +329,18 @@ impl<W> StepDraft<W> {
         self
     }
 
+    /// Says that it does something to the system.
+    pub fn a_fault(mut self) -> Self {
+        self.deed = Deed::Fault;
+        self
+    }
+
+    /// Says that it means nothing without a fault of the same process or dependency.
+    pub fn of_a_fault(mut self) -> Self {
+        self.deed = Deed::OfFault;
+        self
+    }
+
     /// Says what it does.
     pub fn run<F>(self, run: F) -> Step<W>
     where
@@ -336,6 +366,7 @@ impl<W> StepDraft<W> {
             location: self.location,
             takes: self.takes,
             check: self.check,
+            deed: self.deed,
             run: Arc::new(run),
         }
     }

@@ -10,7 +10,7 @@ use super::arguments::Arguments;
 use super::nearness;
 use super::parameter::{Names, NotAValue, Parameter, Value};
 use super::scenario::{Scenario, StepText};
-use super::step::{Objection, Step, StepKind};
+use super::step::{Deed, Objection, Step, StepKind};
 
 /// A complaint about a whole scenario: the position of the step it is about, what is
 /// wrong, and how to mend it.
@@ -230,6 +230,49 @@ impl<W> Compiled<W> {
                 .collect(),
             aside: self.aside(text),
         }
+    }
+
+    /// What a step does to the deployment, and to which process or dependency.
+    pub fn deed(&self, step: &StepText) -> (Deed, Option<String>) {
+        let Found::One {
+            step: index,
+            arguments,
+        } = self.find(step.kind, &step.text)
+        else {
+            return (Deed::Plain, None);
+        };
+        let mut values = arguments.values().iter();
+        let whom = values.find_map(|value| match value {
+            Value::Process(process) => Some(process.role.to_string()),
+            Value::Name(name) => Some(name.clone()),
+            _ => None,
+        });
+        (self.steps[index].deed, whom)
+    }
+
+    /// The names of the manifest that a step holds, each with its kind.
+    pub fn names_in(&self, step: &StepText) -> Vec<(&str, &str)> {
+        let Found::One { step: index, .. } = self.find(step.kind, &step.text) else {
+            return Vec::new();
+        };
+        let mut phrases = self.phrases.iter().filter(|phrase| phrase.step == index);
+        let read = phrases.find_map(|phrase| match phrase.values(&step.text, &phrase.strict) {
+            Values::Right(arguments) => Some((phrase, arguments)),
+            _ => None,
+        });
+        let Some((phrase, arguments)) = read else {
+            return Vec::new();
+        };
+        let values = phrase.parameters.iter().zip(arguments.values());
+        values
+            .filter_map(|(parameter, value)| match (parameter, value) {
+                (Parameter::Name { kind, known }, Value::Name(name)) => {
+                    let name = known.iter().find(|one| *one == name)?;
+                    Some((kind.as_str(), name.as_str()))
+                }
+                _ => None,
+            })
+            .collect()
     }
 
     /// The phrase that a sentence is, if it is one.

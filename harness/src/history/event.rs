@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Blob;
 use crate::ids::{
-    Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, StageName,
+    Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
+    StageName,
 };
 use crate::shape::Shape;
 use crate::tap::{Extent, Side};
@@ -432,6 +433,41 @@ pub enum Event {
     },
     /// The scenario expects consumption to stop.
     StopExpected,
+    /// The scenario expects a process to die by itself: such deaths are announced.
+    DeathExpected {
+        /// Its role.
+        role: RoleName,
+        /// Which instance; none: any of the role.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instance: Option<u32>,
+    },
+    /// A process was stopped and is never to go on: nobody waits for it, and what it had in
+    /// hand is nobody's.
+    LeftStanding {
+        /// Which.
+        incarnation: Incarnation,
+    },
+    /// A process was cut off from everything.
+    CutOff {
+        /// Which.
+        incarnation: Incarnation,
+    },
+    /// A process that was cut off is reached again.
+    Reached {
+        /// Its role.
+        role: RoleName,
+        /// Which instance.
+        instance: u32,
+    },
+    /// The harness put a message of a dead-letter queue back on the queue that it came from.
+    Redriven {
+        /// The copy that is gone.
+        from: String,
+        /// The copy that the queue took.
+        to: String,
+        /// The message, if known.
+        message: Option<MessageName>,
+    },
     /// What the scenario's own steps came to.
     Concluded {
         /// `passed`, `failed`, `invalid`, `error`, `unproven` or `interrupted`.

@@ -75,10 +75,11 @@ fn ends_of_nobody(evidence: Evidence<'_>, ledger: &Ledger, stages: &Stages<'_>) 
         .filter_map(|stage| {
             let places = stages.of_nobody.get(stage)?;
             let text = format!(
-                "`{stage}` ends a message and was passed {} times by nobody known (history: {}), while {} have no end: say under `messages.recognise` where ids stand in that call",
+                "`{stage}` ends a message and was passed {} times by nobody known (history: {}), while {} have no end: {}",
                 places.len(),
                 listed(places),
                 named(&unsettled),
+                evidence.manifest.how_to_recognise_at(stage),
             );
             Some(Finding::shown(text, places.clone()))
         })

@@ -22,7 +22,7 @@ macro_rules! tables {
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "attempts" "operator"
-        "observations" "background" "consumption" "explore" "limits" "driver";
+        "observations" "background" "consumption" "explore" "defects" "limits" "driver";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
@@ -61,6 +61,8 @@ tables! {
     OBSERVATION: "observation" = "dependency" "query" "operator" "path" "base64" "process"
         "request" "json";
     EXPLORE: "explore" = "allowed" "ignore";
+    DEFECTS: "defects" = "build" "environment" "file" "named";
+    DEFECT: "defect" = "what" "rules" "environment" "build" "scenarios";
     LIMITS: "limits" = "step" "scenario" "quiet" "linger" "hidden" "build";
 }
 

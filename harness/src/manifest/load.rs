@@ -10,6 +10,7 @@ use super::background::{Doings, read_background};
 use super::command::read_commands;
 use super::consumption::read_consumption;
 use super::context::Context;
+use super::defects::{Defects, read_defects};
 use super::dependencies::read_dependencies;
 use super::error::{Invalid, ManifestError};
 use super::explore::read_explore;
@@ -185,6 +186,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         |cx, node| read_consumption(cx, node).map(Some),
     );
     let explore = optional(cx, &table, "explore", Explore::default, read_explore);
+    let defects = optional(cx, &table, "defects", Defects::default, read_defects);
     let limits = optional(cx, &table, "limits", Limits::default, read_limits);
     let driver = optional(cx, &table, "driver", DriverKind::default, |cx, node| {
         let what = table.what("driver");
@@ -217,6 +219,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         settle: background.settle,
         consumption: consumption?,
         explore: explore?,
+        defects: defects?,
         limits: limits?,
         driver: driver?,
     })

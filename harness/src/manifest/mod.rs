@@ -16,6 +16,7 @@ mod command_line;
 mod consumption;
 mod container;
 mod context;
+mod defects;
 mod dependencies;
 mod dependency;
 mod duration;
@@ -36,6 +37,7 @@ mod placeholders;
 mod problem;
 mod processes;
 mod queues;
+mod recognising;
 mod route;
 mod source;
 mod stages;
@@ -58,6 +60,7 @@ use crate::tap::Side;
 
 pub(crate) use self::pattern::ACTIONS;
 pub use command_line::CommandLineFault;
+pub use defects::{Defects, OwnDefect};
 pub use dependency::{
     DeadLetter, Dependency, FIFO_NAME, FIFO_QUEUE, Protocol, Provide, Queue, ReplyBody, Route,
     RouteReply,
@@ -127,6 +130,8 @@ pub struct Manifest {
     pub consumption: Option<Consumption>,
     /// What exploring takes as it is.
     pub explore: Explore,
+    /// Defects that the team builds in on purpose, to prove its suite.
+    pub defects: Defects,
     /// How long things may take.
     pub limits: Limits,
     /// How processes are run, unless the command line says otherwise.

@@ -227,7 +227,9 @@ impl Rehearsal {
             Ok(body) => body.to_string(),
             Err(error) => return Ok(ClientAnswer::none(error.to_string())),
         };
-        let sent = self.dependencies.put(&put.dependency, &put.queue, &body);
+        let sent = self
+            .dependencies
+            .put(&put.dependency, &put.queue, &body, None);
         let message_id = sent.await?;
         let own = &self.dependencies.queues[&put.dependency].queues[&put.queue].name;
         self.board.put(&posting.content, own, &message_id);

@@ -7,6 +7,17 @@ use super::{ProcessError, Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::{Incarnation, MessageName, RoleName, StageName};
 
+/// What became of the end of one copy's visibility.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyEnd {
+    /// It is visible.
+    Ended,
+    /// Nobody has it in hand.
+    NotInHand,
+    /// There is no such copy; there are so many.
+    NoCopy(usize),
+}
+
 impl Rehearsal {
     /// Resolves once some process of a role is held at a stage.
     pub async fn somebody_held(&self, role: &RoleName) {
@@ -27,6 +38,64 @@ impl Rehearsal {
         any
     }
 
+    /// The same for one copy of a message, counted from 1 in the order in which queues took
+    /// them.
+    pub async fn end_visibility_of_copy(&self, message: &MessageName, copy: usize) -> CopyEnd {
+        let copies = self.copies_in_order(message);
+        let Some(wanted) = copy.checked_sub(1).and_then(|place| copies.get(place)) else {
+            return CopyEnd::NoCopy(copies.len());
+        };
+        let mut deliveries = self.board.in_flight(message);
+        deliveries.retain(|delivery| delivery.message_id == *wanted);
+        if deliveries.is_empty() {
+            return CopyEnd::NotInHand;
+        }
+        self.board.expire_now(deliveries).await;
+        CopyEnd::Ended
+    }
+
+    /// The copies of a message in the order in which queues took them.
+    fn copies_in_order(&self, message: &MessageName) -> Vec<String> {
+        let mut copies: Vec<String> = self.board.history().read(|entries| {
+            let sent = entries.iter().filter_map(|entry| match &entry.event {
+                Event::Sent { message_id, .. } => Some(message_id.clone()),
+                _ => None,
+            });
+            sent.collect()
+        });
+        copies.retain(|copy| self.board.means(copy, message));
+        copies
+    }
+
+    /// Stops the running incarnations of a role, or one instance of it, for good.
+    ///
+    /// # Errors
+    /// When none of them runs, or the signal had no effect.
+    pub async fn leave_standing(
+        &self,
+        role: &RoleName,
+        instance: Option<u32>,
+    ) -> Result<(), RehearsalError> {
+        for incarnation in self.running_of(role, instance)? {
+            self.processes.leave_standing(incarnation).await?;
+        }
+        Ok(())
+    }
+
+    /// The running incarnations of a role, or of one instance of it: at least one.
+    fn running_of(
+        &self,
+        role: &RoleName,
+        instance: Option<u32>,
+    ) -> Result<Vec<Incarnation>, ProcessError> {
+        let incarnations = self.processes.running(role, instance);
+        if incarnations.is_empty() {
+            let process = role.to_string();
+            return Err(ProcessError::NotRunning { process });
+        }
+        Ok(incarnations)
+    }
+
     /// The incarnation that has a message in hand.
     pub fn holder_of(&self, message: &MessageName) -> Option<Incarnation> {
         let deliveries = self.board.in_flight(message);
@@ -43,12 +112,7 @@ impl Rehearsal {
         instance: Option<u32>,
         signal: Signal,
     ) -> Result<(), RehearsalError> {
-        let incarnations = self.processes.running(role, instance);
-        if incarnations.is_empty() {
-            let process = role.to_string();
-            return Err(ProcessError::NotRunning { process }.into());
-        }
-        for incarnation in incarnations {
+        for incarnation in self.running_of(role, instance)? {
             self.signal_one(incarnation, signal).await?;
         }
         Ok(())

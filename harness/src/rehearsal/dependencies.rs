@@ -2,11 +2,11 @@
 //! servers, and the services that the harness plays. What the harness does here
 //! itself goes around the taps: it is no part of the system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use aws_sdk_sqs::types::QueueAttributeName;
+use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use sqlx::postgres::PgPool;
@@ -291,6 +291,7 @@ impl Dependencies {
         dependency: &DependencyName,
         queue: &str,
         body: &str,
+        attributes: Option<HashMap<String, MessageAttributeValue>>,
     ) -> Result<String, DependencyError> {
         let service = &self.queues[dependency];
         let own = &service.queues[queue];
@@ -302,17 +303,17 @@ impl Dependencies {
                 .message_group_id(&alone)
                 .message_deduplication_id(&alone);
         }
-        let answer =
-            sending
-                .message_body(body)
-                .send()
-                .await
-                .map_err(|error| DependencyError::Queue {
-                    dependency: dependency.clone(),
-                    action: "SendMessage",
-                    queue: queue.to_owned(),
-                    reason: why(&error),
-                })?;
+        let answer = sending
+            .message_body(body)
+            .set_message_attributes(attributes)
+            .send()
+            .await
+            .map_err(|error| DependencyError::Queue {
+                dependency: dependency.clone(),
+                action: "SendMessage",
+                queue: queue.to_owned(),
+                reason: why(&error),
+            })?;
         Ok(answer.message_id.unwrap_or_default())
     }
 

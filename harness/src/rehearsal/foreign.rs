@@ -14,14 +14,11 @@ impl Rehearsal {
         queue: &str,
         body: &str,
     ) -> Result<(), RehearsalError> {
-        let found = self.manifest.queues().find(|(_, name)| *name == queue);
-        let dependency = found.map(|(dependency, _)| dependency.clone());
-        let dependency = dependency.expect("phrases name queues of the manifest only");
+        let dependency = self.service_of(queue);
         self.board.putting(message, body);
-        let message_id = self.dependencies.put(&dependency, queue, body).await?;
-        let own = self.dependencies.queues[&dependency].queues[queue]
-            .name
-            .clone();
+        let sent = self.dependencies.put(&dependency, queue, body, None);
+        let message_id = sent.await?;
+        let own = self.own_queue(&dependency, queue).name.clone();
         self.board.put(message, &own, &message_id);
         Ok(())
     }

@@ -21,12 +21,14 @@ mod dependencies;
 mod doors;
 mod durable;
 mod exhausted;
+mod expected_death;
 mod facts;
 mod foreign;
 mod hidden;
 mod messages;
 mod operator;
 mod outages;
+mod overrides;
 mod own;
 mod plan;
 mod preflight;
@@ -34,6 +36,7 @@ mod processes;
 mod progress;
 mod provided;
 mod quiet;
+mod redrive;
 mod refusal;
 mod refused;
 mod search;
@@ -54,9 +57,12 @@ use std::time::Duration;
 pub use backlog::BacklogError;
 pub use board::Site;
 pub use client::{ClientAnswer, Posting, Submission};
+pub use control::CopyEnd;
 pub use dependencies::DependencyError;
 pub use durable::{Durable, Row, Write};
+pub use expected_death::ExpectedDeath;
 pub use operator::{OperatorAnswer, OperatorError};
+pub use overrides::Overrides;
 pub use plan::{Plan, PlanError};
 pub use processes::ProcessError;
 pub use refusal::Refusal;
@@ -206,6 +212,7 @@ impl Rehearsal {
             Arc::clone(venue.driver()),
             directory.join("processes"),
             title.real_time,
+            plan.own_values(),
         );
         board.set_actor(Arc::new(processes.clone()));
         let mut rehearsal = Self {
@@ -233,6 +240,9 @@ impl Rehearsal {
         }
         if plan.stop_expected() {
             rehearsal.board.history().append(Event::StopExpected);
+        }
+        for death in plan.expected_deaths() {
+            rehearsal.board.expect_death(death.clone());
         }
         if plan.is_surveyed() {
             rehearsal.board.begin_survey();
@@ -270,13 +280,6 @@ impl Rehearsal {
     /// Takes all faults back.
     pub fn disarm_all(&mut self) {
         self.board.disarm_all();
-    }
-
-    /// Notes in the history that a step begins.
-    pub fn note_step(&self, text: &str) {
-        self.board.history().append(Event::Step {
-            text: text.to_owned(),
-        });
     }
 
     /// Stops every instance of a role in order (SIGTERM, its grace, SIGKILL); it stays

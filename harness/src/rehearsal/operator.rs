@@ -93,6 +93,7 @@ impl Rehearsal {
         let near_side = driver.near_side();
         let mut around =
             Surroundings::open(&self.board, &self.dependencies, &incarnation, near_side).await?;
+        around.give(self.processes.overrides(), &incarnation);
         if let Some(message) = message {
             around.set("message.name", message.to_string());
             around.set("message.job", self.job_of(message).unwrap_or_default());

@@ -10,6 +10,8 @@ use crate::ids::{DependencyName, MessageName, RoleName};
 use crate::manifest::{Manifest, Process};
 use crate::outage::Outage;
 
+use super::{ExpectedDeath, Overrides};
+
 /// A message of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedMessage {
@@ -43,6 +45,8 @@ pub struct Plan {
     /// Messages that the harness itself puts on a queue.
     foreign: BTreeSet<MessageName>,
     patience: Option<Duration>,
+    deaths: Vec<ExpectedDeath>,
+    overrides: Overrides,
     surveyed: Option<i64>,
 }
 
@@ -102,6 +106,16 @@ impl Plan {
     /// The consumers are expected to stop.
     pub fn expect_stop(&mut self) {
         self.stop_expected = true;
+    }
+
+    /// A process is expected to die by itself.
+    pub fn expect_death(&mut self, death: ExpectedDeath) {
+        self.deaths.push(death);
+    }
+
+    /// What single processes get that others do not.
+    pub fn overrides(&mut self) -> &mut Overrides {
+        &mut self.overrides
     }
 
     /// Whether a message was declared.
@@ -164,6 +178,14 @@ impl Plan {
 
     pub(super) fn stop_expected(&self) -> bool {
         self.stop_expected
+    }
+
+    pub(super) fn expected_deaths(&self) -> &[ExpectedDeath] {
+        &self.deaths
+    }
+
+    pub(super) fn own_values(&self) -> Overrides {
+        self.overrides.clone()
     }
 
     pub(super) fn instances(&self, role: &RoleName, process: &Process) -> u32 {

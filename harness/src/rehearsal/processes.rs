@@ -24,7 +24,8 @@ pub use self::error::ProcessError;
 use self::slot::{Current, Now, Slot};
 use super::board::{Actor as _, Board, Life};
 use super::dependencies::Dependencies;
-use crate::deployment::Driver;
+use super::overrides::Overrides;
+use crate::deployment::{Driver, Seat};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, FaultId, Incarnation, RoleName};
 use crate::manifest::Process;
@@ -39,6 +40,7 @@ struct Inner {
     driver: Arc<dyn Driver>,
     logs: PathBuf,
     real_time: bool,
+    overrides: Overrides,
     slots: Mutex<BTreeMap<(RoleName, u32), Arc<Slot>>>,
 }
 
@@ -49,6 +51,7 @@ impl Processes {
         driver: Arc<dyn Driver>,
         logs: PathBuf,
         real_time: bool,
+        overrides: Overrides,
     ) -> Self {
         let slots = Mutex::default();
         Self(Arc::new(Inner {
@@ -57,6 +60,7 @@ impl Processes {
             driver,
             logs,
             real_time,
+            overrides,
             slots,
         }))
     }
@@ -322,11 +326,31 @@ impl Processes {
                 let process = slot.name();
                 return Err(ProcessError::NotRunning { process });
             };
+            self.cut_off_one(&seat, &current.incarnation).await?;
+        }
+        Ok(())
+    }
+
+    /// A cut is a fault like any other: it is armed, and has to be seen.
+    async fn cut_off_one(
+        &self,
+        seat: &Seat,
+        incarnation: &Incarnation,
+    ) -> Result<(), ProcessError> {
+        if seat.is_host() {
             seat.cut_off().await?;
-            self.note(format!(
-                "{} is cut off from everything",
-                current.incarnation
-            ));
+        }
+        let fault = self.0.board.begin_cut(incarnation);
+        if let Err(error) = seat.cut_off().await {
+            self.0.board.miss(fault, error.to_string());
+            return Err(error.into());
+        }
+        match seat.is_cut_off().await? {
+            true => self.0.board.cut(fault, incarnation),
+            false => {
+                let reason = format!("the engine still tells of a network of {incarnation}");
+                self.0.board.miss(fault, reason);
+            }
         }
         Ok(())
     }
@@ -337,14 +361,21 @@ impl Processes {
             let seat = locked(&slot.seat).clone();
             if let Some(seat) = seat {
                 seat.join().await?;
-                self.note(format!("{} is reached again", slot.name()));
+                self.0.board.reached(&slot.role, slot.instance);
             }
         }
         Ok(())
     }
 
-    fn note(&self, text: String) {
-        self.0.board.history().append(Event::Step { text });
+    /// Stops an incarnation that is never to go on; what it had in hand becomes visible.
+    pub(super) async fn leave_standing(
+        &self,
+        incarnation: Incarnation,
+    ) -> Result<(), ProcessError> {
+        self.send(incarnation.clone(), Signal::SIGSTOP).await?;
+        let orphans = self.0.board.leave_standing(&incarnation);
+        self.expire_all(orphans).await;
+        Ok(())
     }
 
     /// Kills an instance that is not wanted any more, also one that is just starting,
@@ -374,6 +405,11 @@ impl Processes {
             signal: signal.to_string(),
             fault,
         });
+    }
+
+    /// What single processes get that others do not.
+    pub(super) fn overrides(&self) -> &Overrides {
+        &self.0.overrides
     }
 
     /// The run's driver, for whatever else is started in this rehearsal.

@@ -136,7 +136,9 @@ impl Rehearsal {
     /// One that was deleted before its end may be in the hands of whoever deleted it.
     fn any_on_its_way(&self) -> bool {
         let works = |by: &Incarnation| {
-            self.board.is_registered(by) && !self.board.is_at_rest(by, LONG_REST)
+            self.board.is_registered(by)
+                && !self.board.is_left_standing(by)
+                && !self.board.is_at_rest(by, LONG_REST)
         };
         self.ledger(|ledger| {
             let mut accounts = ledger.accounts.values();
@@ -159,7 +161,10 @@ impl Rehearsal {
                 continue;
             };
             let role = &background.role;
-            if self.processes.running(role, None).is_empty() || self.board.is_kept_from_work(role) {
+            if self.processes.running(role, None).is_empty()
+                || self.board.is_kept_from_work(role)
+                || self.board.is_all_left_standing(role)
+            {
                 continue;
             }
             let role = role.clone();

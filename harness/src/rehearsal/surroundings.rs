@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::board::Board;
 use super::dependencies::Dependencies;
+use super::overrides::Overrides;
 use super::processes::ProcessError;
 use crate::checkpoint::{self, Checkpoint};
 use crate::deployment::{Logs, Seat, Start};
@@ -25,6 +26,8 @@ pub(super) struct Surroundings {
     /// The tap between its clients and itself.
     pub(super) front: Option<Tap>,
     values: BTreeMap<String, String>,
+    /// Variables that the scenario gives this one alone.
+    variables: BTreeMap<String, String>,
 }
 
 impl Surroundings {
@@ -122,7 +125,17 @@ impl Surroundings {
             checkpoint,
             front: None,
             values,
+            variables: BTreeMap::new(),
         })
+    }
+
+    /// Gives an incarnation what the scenario gives it alone.
+    pub(super) fn give(&mut self, overrides: &Overrides, incarnation: &Incarnation) {
+        let owned = |(name, value): (&String, &String)| (name.clone(), value.clone());
+        self.values
+            .extend(overrides.settings_of(incarnation).map(owned));
+        self.variables
+            .extend(overrides.variables_of(incarnation).map(owned));
     }
 
     /// Adds a value for a placeholder.
@@ -152,6 +165,9 @@ impl Surroundings {
         let mut environment = defaults(&self.values);
         for (name, template) in &command.environment {
             environment.insert(name.into(), template.render(&value).map_err(failed)?.into());
+        }
+        for (name, value) in &self.variables {
+            environment.insert(name.into(), value.into());
         }
         let (program, arguments) = words.split_first().expect("a command has a program");
         Ok(Start {

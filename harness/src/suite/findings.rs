@@ -22,7 +22,9 @@ pub(super) fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> V
                 entries.join(", ")
             );
             let doubted = !judgement.doubts.is_empty() && violation.ground() == Ground::Missed;
-            Evidence::new(if doubted { Exit::Broken } else { Exit::Failed }, message)
+            let exit = if doubted { Exit::Broken } else { Exit::Failed };
+            Evidence::new(exit, message)
+                .with_rule(violation.invariant)
                 .shown_by(violation.evidence.clone())
         })
         .collect();

@@ -205,6 +205,12 @@ impl Suite {
         &self.manifest
     }
 
+    /// The suite of another manifest, on the same machine.
+    #[must_use]
+    pub fn with(&self, manifest: Manifest) -> Self {
+        Self::new(manifest, self.surroundings.clone())
+    }
+
     /// Builds the system and starts what all its rehearsals share.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
 use super::findings::{convicting, evidence_of};
+use super::steps::Figure;
 use crate::fault::Fault;
 use crate::gherkin::{
     Closing, Context, Evidence, Exit, Notes, ScenarioInfo, ScenarioOutcome, StepError, World,
@@ -20,7 +21,8 @@ use crate::judge;
 use crate::manifest::Manifest;
 use crate::outage::Outage;
 use crate::rehearsal::{
-    Blame, ClientAnswer, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Unrest, Venue,
+    Blame, ClientAnswer, ExpectedDeath, OperatorAnswer, Plan, Rehearsal, Snapshot, Title, Unrest,
+    Venue,
 };
 use crate::timeline::{RECORD, Record};
 
@@ -107,9 +109,9 @@ impl Scene {
     pub(super) async fn check_countable(
         &mut self,
         messages: &[MessageName],
-        expected: i64,
+        expected: Figure,
     ) -> Result<(), StepError> {
-        if expected == 0 {
+        if expected.includes(0) {
             return self.check_known(messages).await;
         }
         self.check_declared(messages)
@@ -127,6 +129,14 @@ impl Scene {
                 .plan
                 .arm(fault)
                 .map_err(|error| StepError::invalid(error.to_string())),
+        }
+    }
+
+    /// Expects a process to die by itself, before or while the system runs.
+    pub(super) fn expect_death(&mut self, death: ExpectedDeath) {
+        match &mut self.rehearsal {
+            Some(rehearsal) => rehearsal.expect_death(death),
+            None => self.plan.expect_death(death),
         }
     }
 
@@ -325,7 +335,7 @@ fn restless(unrest: &Unrest) -> StepError {
         Unrest::NotQuiet(not_quiet) => match not_quiet.blame() {
             Blame::Scenario => StepError::unproven(unrest.to_string()),
             Blame::Harness => StepError::broken(std::io::Error::other(unrest.to_string())),
-            Blame::System => StepError::failed(unrest.to_string()),
+            Blame::System => StepError::late(unrest.to_string()),
         },
         Unrest::Stopped(_) => StepError::failed(unrest.to_string()),
     }

@@ -39,8 +39,12 @@ fn a_plain_sentence_is_taken_or_answered_with_the_phrase_that_says_it() {
             "the queue is down for 10 seconds",
             "refuses connections",
         ),
-        (Then, "M3 is delivered again", "received {int} time(s)"),
-        (Then, "M3 is redelivered 3 times", "received {int} time(s)"),
+        (Then, "M3 is delivered again", "received {figure} time(s)"),
+        (
+            Then,
+            "M3 is redelivered 3 times",
+            "received {figure} time(s)",
+        ),
         (
             When,
             "the visibility timeout of M1 expires",

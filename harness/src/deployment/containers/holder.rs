@@ -10,7 +10,7 @@ use testcontainers::bollard::models::{
     NetworkDisconnectRequest, NetworkingConfig,
 };
 use testcontainers::bollard::query_parameters::{
-    CreateContainerOptionsBuilder, StartContainerOptions,
+    CreateContainerOptionsBuilder, InspectContainerOptions, StartContainerOptions,
 };
 
 use super::addresses::Addresses;
@@ -251,6 +251,18 @@ impl Holder {
             .map_err(engine.refused("cut a container off"))?;
         *cut = true;
         Ok(())
+    }
+
+    /// Whether the engine tells of no network of it any more.
+    pub(in crate::deployment) async fn is_cut_off(&self) -> Result<bool, EngineError> {
+        let Inner { engine, .. } = &*self.holders.0;
+        let told = engine
+            .docker()
+            .inspect_container(self.id(), None::<InspectContainerOptions>)
+            .await
+            .map_err(engine.refused("inspect a container"))?;
+        let networks = told.network_settings.and_then(|settings| settings.networks);
+        Ok(networks.is_none_or(|networks| networks.is_empty()))
     }
 
     pub(in crate::deployment) async fn join(&self) -> Result<(), EngineError> {

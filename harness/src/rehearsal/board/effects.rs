@@ -26,9 +26,9 @@ impl Board {
         }
         let names_nothing = subject.ids.is_empty() && subject.inherited.is_empty();
         if names_nothing && passing.iter().all(Option::is_none) {
+            let how = manifest.how_to_recognise_at(stage);
             self.doubt_once(&format!(
-                "the stage `{stage}` ended a message that nothing in its call names: say under \
-                 `recognise` where its id stands, or have the call carry it"
+                "the stage `{stage}` ended a message that nothing in its call names: {how}"
             ));
         }
         let passing = match &subject.effect {

@@ -119,8 +119,10 @@ impl Board {
                     Match::Doubt => {
                         doubts.push(format!(
                             "{place} passed at {} and it cannot be told whose it was, which \
-                             `{}` waits for; say under `messages.recognise.{}` where the id stands",
-                            call.id, armed.fault, call.dependency
+                             `{}` waits for; {}",
+                            call.id,
+                            armed.fault,
+                            self.0.manifest.how_to_recognise(&call.dependency)
                         ));
                         continue;
                     }
@@ -178,7 +180,7 @@ impl Board {
         .await;
     }
 
-    pub(super) fn miss(&self, fault: FaultId, reason: String) {
+    pub(in crate::rehearsal) fn miss(&self, fault: FaultId, reason: String) {
         self.with_armed(fault, |armed| armed.missed += 1);
         self.0.history.append(Event::Missed { fault, reason });
     }

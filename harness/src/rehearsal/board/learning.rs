@@ -4,6 +4,7 @@ use super::super::deliveries::{Delivery, DeliveryState};
 use super::super::facts::Fact;
 use super::super::unnamed::Kind;
 use super::Board;
+use super::state::DeliveredMessage;
 use super::unnamed::name_or_note;
 use crate::history::Event;
 use crate::place;
@@ -80,7 +81,7 @@ impl Board {
                     state
                         .bodies
                         .entry(message.clone())
-                        .or_insert_with(|| body.clone());
+                        .or_insert_with(|| DeliveredMessage::of(&body, &item));
                 }
                 let mut orphan = None;
                 if let Some(owner) = call.author.incarnation() {
@@ -100,7 +101,9 @@ impl Board {
                     state.deliveries.deliver(delivery.clone());
                     // The owner's death expires what it held; a caller that lives and
                     // went away has lost it now.
-                    if !deliverable && state.living.contains_key(owner) {
+                    // One that never goes on will never take it.
+                    let lost = !deliverable || state.left_standing.contains(owner);
+                    if lost && state.living.contains_key(owner) {
                         state.deliveries.end(&receipt);
                         orphan = Some(delivery);
                     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::super::ExpectedDeath;
 use super::super::deliveries::Delivery;
 use super::{Board, Life};
 use crate::history::{DeathCause, Event};
-use crate::ids::{Author, DependencyName, Incarnation, MessageName};
+use crate::ids::{Author, DependencyName, Incarnation, MessageName, RoleName};
 use crate::tap::Gate;
 
 impl Board {
@@ -62,6 +63,52 @@ impl Board {
         })
     }
 
+    /// From now on a process is expected to die by itself.
+    pub(in crate::rehearsal) fn expect_death(&self, death: ExpectedDeath) {
+        self.0.history.append(Event::DeathExpected {
+            role: death.role.clone(),
+            instance: death.instance,
+        });
+        self.state().mortal.push(death);
+    }
+
+    /// Whether the scenario expects this one to die by itself.
+    pub(in crate::rehearsal) fn is_expected_to_die(&self, incarnation: &Incarnation) -> bool {
+        let state = self.state();
+        state.mortal.iter().any(|death| death.is_of(incarnation))
+    }
+
+    /// A process that is stopped never goes on: what it had in hand is nobody's, and is
+    /// given back here.
+    pub(in crate::rehearsal) fn leave_standing(&self, incarnation: &Incarnation) -> Vec<Delivery> {
+        self.0.history.append(Event::LeftStanding {
+            incarnation: incarnation.clone(),
+        });
+        let orphans = {
+            let mut state = self.state();
+            state.left_standing.insert(incarnation.clone());
+            state.orphan(incarnation)
+        };
+        self.0.history.nudge();
+        orphans
+    }
+
+    /// Whether all that run of a role never go on.
+    pub(in crate::rehearsal) fn is_all_left_standing(&self, role: &RoleName) -> bool {
+        let state = self.state();
+        let mut of_role = state
+            .living
+            .keys()
+            .filter(|one| one.role == *role)
+            .peekable();
+        of_role.peek().is_some() && of_role.all(|one| state.left_standing.contains(one))
+    }
+
+    /// Whether it never goes on.
+    pub(in crate::rehearsal) fn is_left_standing(&self, incarnation: &Incarnation) -> bool {
+        self.state().left_standing.contains(incarnation)
+    }
+
     /// A process was reaped; says why as far as the board can tell.
     pub(in crate::rehearsal) fn exited(
         &self,
@@ -82,12 +129,14 @@ impl Board {
             let announced = unsettled
                 .iter()
                 .any(|message| state.announced.get(message) == Some(&incarnation.role));
-            let by_message = if announced {
+            let mut mortal = state.mortal.iter();
+            let expected = mortal.any(|death| death.is_of(incarnation));
+            let by_itself = if announced || expected {
                 DeathCause::Announced
             } else {
                 DeathCause::Unexpected
             };
-            (wanted.unwrap_or(by_message), unsettled)
+            (wanted.unwrap_or(by_itself), unsettled)
         };
         self.0.history.append(Event::Exited {
             incarnation: incarnation.clone(),
@@ -104,17 +153,7 @@ impl Board {
         self.0.history.append(Event::Drained {
             incarnation: incarnation.clone(),
         });
-        let mut state = self.state();
-        let orphans: Vec<Delivery> = state
-            .deliveries
-            .unsettled_of(incarnation)
-            .into_iter()
-            .cloned()
-            .collect();
-        for orphan in &orphans {
-            state.deliveries.end(&orphan.receipt);
-        }
-        drop(state);
+        let orphans = self.state().orphan(incarnation);
         self.0.history.nudge();
         orphans
     }

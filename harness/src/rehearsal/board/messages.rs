@@ -1,6 +1,7 @@
 //! What the harness's client and the services it plays tell of messages.
 
 use super::Board;
+use super::state::DeliveredMessage;
 use crate::history::Event;
 use crate::ids::{Author, CallId, DependencyName, MessageName, RoleName};
 use crate::stub::Performed;
@@ -37,8 +38,8 @@ impl Board {
     pub(in crate::rehearsal) fn putting(&self, message: &MessageName, body: &str) {
         let mut state = self.state();
         state.aliases.learn(message.as_str(), message);
-        state.foreign.push((body.to_owned(), message.clone()));
         drop(state);
+        self.putting_copy(message, body);
         let content = self.0.history.blob(body.as_bytes());
         self.0.history.append(Event::Declared {
             message: message.clone(),
@@ -48,15 +49,20 @@ impl Board {
         });
     }
 
+    /// The harness is about to put a copy of a known message on a queue.
+    pub(in crate::rehearsal) fn putting_copy(&self, message: &MessageName, body: &str) {
+        let foreign = &mut self.state().foreign;
+        foreign.push((body.to_owned(), message.clone()));
+    }
+
     /// The queue took it.
     pub(in crate::rehearsal) fn put(&self, message: &MessageName, queue: &str, message_id: &str) {
-        let call = {
+        {
             let mut state = self.state();
             state.aliases.learn(message_id, message);
             state.foreign.retain(|(_, waiting)| waiting != message);
-            state.calls += 1;
-            CallId(state.calls)
-        };
+        }
+        let call = self.own_call();
         self.0.history.append(Event::Alias {
             id: message_id.to_owned(),
             message: message.clone(),
@@ -133,8 +139,61 @@ impl Board {
         });
     }
 
+    /// A message of a dead-letter queue was put back on the queue that it came from.
+    pub(in crate::rehearsal) fn redriving(&self, queue: &str, from: &str, to: &str) {
+        let message = self.state().aliases.get(from).cloned();
+        if let Some(message) = message {
+            self.put(&message, queue, to);
+            return;
+        }
+        let call = self.own_call();
+        let seq = self.0.history.append(Event::Sent {
+            call,
+            queue: queue.to_owned(),
+            message_id: to.to_owned(),
+            message: None,
+            ids: Vec::new(),
+        });
+        self.state().effects.note(&Author::Client, seq);
+    }
+
+    /// And it is gone from the dead-letter queue.
+    pub(in crate::rehearsal) fn redriven(&self, from: &str, to: &str, receipt: String) {
+        let call = self.own_call();
+        let message = self.state().aliases.get(from).cloned();
+        self.0.history.append(Event::Deleted {
+            call,
+            author: Author::Client,
+            receipt,
+            message_id: Some(from.to_owned()),
+            message: message.clone(),
+        });
+        let seq = self.0.history.append(Event::Redriven {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            message,
+        });
+        self.state().effects.note(&Author::Client, seq);
+        self.0.history.nudge();
+    }
+
+    /// A number for a call that the harness made itself, past the taps.
+    fn own_call(&self) -> CallId {
+        let mut state = self.state();
+        state.calls += 1;
+        CallId(state.calls)
+    }
+
     /// What the queue delivered of a message, the first time.
-    pub(in crate::rehearsal) fn delivered_body(&self, message: &MessageName) -> Option<String> {
+    pub(in crate::rehearsal) fn delivered_message(
+        &self,
+        message: &MessageName,
+    ) -> Option<DeliveredMessage> {
         self.state().bodies.get(message).cloned()
+    }
+
+    /// Its body alone.
+    pub(in crate::rehearsal) fn delivered_body(&self, message: &MessageName) -> Option<String> {
+        Some(self.state().bodies.get(message)?.body.clone())
     }
 }

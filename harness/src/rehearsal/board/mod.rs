@@ -10,6 +10,7 @@
 
 mod boundary;
 mod calls;
+mod cuts;
 mod decision;
 mod doom;
 mod effects;

@@ -30,8 +30,9 @@ impl Board {
         reasons.extend(state.submitting.iter().map(|message| Reason::Submitting {
             message: message.clone(),
         }));
-        let held = state.held.values();
-        reasons.extend(held.map(|what| Reason::Held { what: what.clone() }));
+        let held = state.held.iter();
+        let held = held.filter(|(call, _)| !state.is_of_left_standing(**call));
+        reasons.extend(held.map(|(_, what)| Reason::Held { what: what.clone() }));
         let outages = self.0.outages.passing().into_iter();
         reasons.extend(outages.map(|outage| Reason::Outage { outage }));
         let pending = state.faults.iter().filter(|armed| armed.is_pending());
@@ -56,6 +57,7 @@ impl Board {
             self.unasked(&state, &mut reasons);
         }
         let writing = state.writing.values();
+        let writing = writing.filter(|author| !state.is_left_standing(author));
         reasons.extend(writing.map(|author| Reason::Writing {
             author: author.clone(),
         }));
@@ -65,7 +67,8 @@ impl Board {
 
     /// Consumers that did not ask for more since their last effect.
     fn unasked(&self, state: &State, reasons: &mut Vec<Reason>) {
-        for incarnation in state.living.keys() {
+        let living = state.living.keys();
+        for incarnation in living.filter(|one| !state.left_standing.contains(*one)) {
             let process = self.0.manifest.processes.get(&incarnation.role);
             let consumes = process.map(|process| process.consumes.as_slice());
             let own = Author::Process(incarnation.clone());
@@ -105,6 +108,7 @@ impl Board {
                 continue;
             };
             let living = state.living.keys();
+            let living = living.filter(|one| !state.left_standing.contains(*one));
             for incarnation in living.filter(|one| one.role == background.role) {
                 let tick = state.ticks.get(&(index, incarnation.clone()));
                 let over = tick.and_then(|tick| tick.over);

@@ -1,11 +1,18 @@
 //! What the board knows of one rehearsal at this moment.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use aws_sdk_sqs::primitives::Blob;
+use aws_sdk_sqs::types::MessageAttributeValue;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::super::ExpectedDeath;
 use super::super::aliases::Aliases;
-use super::super::deliveries::Deliveries;
+use super::super::deliveries::{Deliveries, Delivery};
 use super::super::unnamed::Unnamed;
 use crate::fault::Fault;
 use crate::ids::{
@@ -56,7 +63,12 @@ pub(super) struct State {
     pub(super) last_calls: BTreeMap<Author, Instant>,
     pub(super) effects: Effects,
     pub(super) announced: BTreeMap<MessageName, RoleName>,
-    pub(super) bodies: BTreeMap<MessageName, String>,
+    /// What was delivered of each message, the first time.
+    pub(super) bodies: BTreeMap<MessageName, DeliveredMessage>,
+    /// Who is expected to die by itself.
+    pub(super) mortal: Vec<ExpectedDeath>,
+    /// Those that are stopped and never go on.
+    pub(super) left_standing: BTreeSet<Incarnation>,
     pub(super) declared: usize,
     /// Whom a fault holds at a stage, by their calls. Whoever is taken out goes on.
     pub(super) holds: BTreeMap<CallId, Author>,
@@ -146,6 +158,42 @@ impl Armed {
     }
 }
 
+/// What a queue delivered of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::rehearsal) struct DeliveredMessage {
+    pub(in crate::rehearsal) body: String,
+    attributes: Map<String, Value>,
+}
+
+impl DeliveredMessage {
+    /// Of a message as a receive answers it.
+    pub(super) fn of(body: &str, item: &Value) -> Self {
+        let attributes = item.get("MessageAttributes").and_then(Value::as_object);
+        Self {
+            body: body.to_owned(),
+            attributes: attributes.cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Its attributes, as far as its receiver asked for them.
+    pub(in crate::rehearsal) fn attributes(
+        &self,
+    ) -> Option<HashMap<String, MessageAttributeValue>> {
+        let of = |(name, value): (&String, &Value)| {
+            let text = |member: &str| value.get(member)?.as_str().map(str::to_owned);
+            let bytes = text("BinaryValue").and_then(|text| STANDARD.decode(text).ok());
+            let built = MessageAttributeValue::builder()
+                .set_data_type(text("DataType"))
+                .set_string_value(text("StringValue"))
+                .set_binary_value(bytes.map(Blob::new))
+                .build();
+            Some((name.clone(), built.ok()?))
+        };
+        let attributes: HashMap<_, _> = self.attributes.iter().filter_map(of).collect();
+        (!attributes.is_empty()).then_some(attributes)
+    }
+}
+
 impl State {
     /// Whatever is kept of a living incarnation alone.
     pub(super) fn forget(&mut self, incarnation: &Incarnation) {
@@ -153,9 +201,32 @@ impl State {
         self.gates.remove(incarnation);
         self.receives.retain(|(by, ..), _| by != incarnation);
         self.called.remove(incarnation);
+        self.left_standing.remove(incarnation);
         self.effects
             .of
             .remove(&Author::Process(incarnation.clone()));
+    }
+
+    /// Whether a call was made by somebody who never goes on.
+    pub(super) fn is_of_left_standing(&self, call: CallId) -> bool {
+        let open = self.open.get(&call);
+        open.is_some_and(|(_, author)| self.is_left_standing(author))
+    }
+
+    pub(super) fn is_left_standing(&self, author: &Author) -> bool {
+        author
+            .incarnation()
+            .is_some_and(|by| self.left_standing.contains(by))
+    }
+
+    /// Ends what an incarnation has, or gave back for a while.
+    pub(super) fn orphan(&mut self, incarnation: &Incarnation) -> Vec<Delivery> {
+        let unsettled = self.deliveries.unsettled_of(incarnation).into_iter();
+        let orphans: Vec<Delivery> = unsettled.cloned().collect();
+        for orphan in &orphans {
+            self.deliveries.end(&orphan.receipt);
+        }
+        orphans
     }
 
     pub(super) fn in_hand(&self, author: &Author) -> BTreeSet<MessageName> {

@@ -83,7 +83,12 @@ impl Slot {
     pub(super) async fn up(&self) -> Result<(), ProcessError> {
         let mut now = self.now.subscribe();
         let reached = now
-            .wait_for(|now| matches!(now, Now::Up | Now::Broken(_)))
+            .wait_for(|now| match now {
+                Now::Up | Now::Broken(_) => true,
+                // One that died, as it was expected to, and is not started again.
+                Now::Down => !*self.wanted.borrow(),
+                Now::Ending | Now::Starting => false,
+            })
             .await;
         match reached.as_deref() {
             Ok(Now::Broken(error)) => Err(ProcessError::Broken(Arc::clone(error))),

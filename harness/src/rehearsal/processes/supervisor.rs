@@ -61,7 +61,8 @@ impl Processes {
                     slot.now.send_replace(Now::Up);
                 }
                 Err(error) if matches!(error.cause, Cause::Died(_)) => {
-                    if starts == 1 && locked(&ordered).is_none() {
+                    let expected = self.0.board.is_expected_to_die(&incarnation);
+                    if starts == 1 && locked(&ordered).is_none() && !expected {
                         self.settle(&slot, running).await;
                         return self.give_up(&slot, error.into());
                     }
@@ -78,13 +79,22 @@ impl Processes {
             }
             child.exited().await;
             let outcome = self.settle(&slot, running).await;
-            slot.now.send_replace(Now::Down);
+            let expected = self.0.board.is_expected_to_die(&incarnation);
             let worked = was_ready && self.0.board.has_called(&incarnation);
             if worked {
                 false_starts = 0;
             } else if locked(&ordered).is_none() {
                 false_starts += 1;
             }
+            // One that never works stays down, if that is what the scenario expects.
+            let stays_down = expected && false_starts >= FALSE_STARTS;
+            if stays_down {
+                false_starts = 0;
+            }
+            if stays_down || process.restart == Restart::Never {
+                slot.wanted.send_replace(false);
+            }
+            slot.now.send_replace(Now::Down);
             if false_starts >= FALSE_STARTS {
                 let process = slot.name();
                 let mut output = child.logs().last_lines(LAST_WORDS);
@@ -98,14 +108,11 @@ impl Processes {
                 };
                 return self.give_up(&slot, crash_loop);
             }
-            match process.restart {
-                Restart::Never => {
-                    slot.wanted.send_replace(false);
-                }
-                Restart::After(pause) => tokio::select! {
+            if let Restart::After(pause) = process.restart {
+                tokio::select! {
                     _ = wanted.wait_for(|wanted| !*wanted) => {}
                     () = tokio::time::sleep(pause) => {}
-                },
+                }
             }
         }
     }
@@ -175,7 +182,7 @@ impl Processes {
             None => driver.seat().await?,
         };
         *locked(&slot.seat) = Some(seat.clone());
-        let (around, reached) = Surroundings::of_process(
+        let (mut around, reached) = Surroundings::of_process(
             board,
             &self.0.dependencies,
             &incarnation,
@@ -184,6 +191,7 @@ impl Processes {
             driver.near_side(),
         )
         .await?;
+        around.give(&self.0.overrides, &incarnation);
         let logs = Logs::together(self.0.logs.join(format!("{incarnation}.log")));
         let start = Start {
             memory: process.memory,

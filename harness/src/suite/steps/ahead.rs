@@ -49,5 +49,5 @@ async fn end(scene: &mut Scene, message: &MessageName, what: What) -> Result<(),
         What::Delay => format!("no copy of {message} was delayed"),
         What::Deduplication => format!("nobody deduplicates {message}"),
     };
-    Err(StepError::failed(format!("{missing} within {within:?}")))
+    Err(StepError::late(format!("{missing} within {within:?}")))
 }

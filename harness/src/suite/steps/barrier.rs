@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use super::objections;
 use crate::gherkin::{Row, Step, StepError, StepKind};
 use crate::ids::{MessageName, StageName};
+use crate::rehearsal::CopyEnd;
 use crate::suite::Scene;
 
 const GROUP: &str = "order of events";
 /// Between two looks at what tells of no changes.
-const TICK: Duration = Duration::from_millis(20);
+pub(super) const TICK: Duration = Duration::from_millis(20);
 
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
@@ -48,7 +50,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                             return Ok(());
                         }
                         if tokio::time::Instant::now() > deadline {
-                            return Err(StepError::failed(format!(
+                            return Err(StepError::late(format!(
                                 "the {observation} of {message} is {seen:?} after {within:?}"
                             )));
                         }
@@ -104,12 +106,13 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                         return Ok(());
                     }
                     let seen = rehearsal.extensions(&message);
-                    Err(StepError::failed(format!(
+                    Err(StepError::late(format!(
                         "the visibility of {message} has been extended {seen} of {times} times after {within:?}"
                     )))
                 })
             }),
         Step::when("the visibility of {messages} ends")
+            .a_fault()
             .known_as("timeout expires expired redelivered delivered again over visible")
             .doc("What its receivers have in hand becomes visible, as it would when the visibility timeout ends.")
             .example("When the visibility of M1 ends")
@@ -123,6 +126,33 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                         }
                     }
                     Ok(())
+                })
+            }),
+        Step::when("the visibility of copy {int} of {message} ends")
+            .a_fault()
+            .known_as("timeout expires expired first second other duplicate visible one single")
+            .doc("The same for one copy of a message that several queue messages carry. Copies are counted from 1, in the order in which queues took them.")
+            .example("When the visibility of copy 2 of M1 ends")
+            .group(GROUP)
+            .checked(|arguments, _| {
+                let none = || StepError::invalid("copies are counted from 1");
+                objections(if arguments.int(0) == 0 { Err(none()) } else { Ok(()) })
+            })
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let copy = usize::try_from(arguments.count(0)?).unwrap_or(usize::MAX);
+                    let message = arguments.message(1);
+                    scene.check_declared(arguments.messages(1))?;
+                    let ended = scene.running().await?.end_visibility_of_copy(&message, copy);
+                    match ended.await {
+                        CopyEnd::Ended => Ok(()),
+                        CopyEnd::NotInHand => Err(StepError::failed(format!(
+                            "nobody has copy {copy} of {message} in hand"
+                        ))),
+                        CopyEnd::NoCopy(count) => Err(StepError::failed(format!(
+                            "{message} has no copy {copy}: queues took {count} of it"
+                        ))),
+                    }
                 })
             }),
     ]
@@ -142,7 +172,7 @@ async fn wait(
         let passed = rehearsal.passed(message, stage, times);
         if tokio::time::timeout(within, passed).await.is_err() {
             let seen = rehearsal.passages(message, stage);
-            return Err(StepError::failed(format!(
+            return Err(StepError::late(format!(
                 "{message} has passed {stage} {seen} of {times} times after {within:?}"
             )));
         }

@@ -69,6 +69,7 @@ fn fault(
         "the client {effect} when it submits {{whose}} {{times}}"
     ))
     .also(StepKind::When)
+    .a_fault()
     .doc(doc)
     .example(example)
     .group(GROUP)

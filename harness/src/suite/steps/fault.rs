@@ -143,6 +143,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the held {process} goes on")
+            .of_a_fault()
             .doc("Waits until some process of the role is held at a stage, and lets every one that is go on. If none ever is, the scenario is unproven.")
             .example("When the held worker goes on")
             .group(GROUP)
@@ -162,6 +163,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("all faults are over")
+            .of_a_fault()
             .doc("Takes back every fault that was armed.")
             .example("When all faults are over")
             .group(GROUP)

@@ -7,7 +7,7 @@ use crate::gherkin::{Row, StepError};
 
 /// An expected figure: `4`, `10 to 20`, `at most 20`, `at least 10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Figure {
+pub(in crate::suite) struct Figure {
     least: i64,
     most: i64,
 }
@@ -21,8 +21,14 @@ impl Figure {
         })
     }
 
+    /// This number and no other.
+    pub(super) const fn exactly(figure: i64) -> Self {
+        let (least, most) = (figure, figure);
+        Self { least, most }
+    }
+
     /// Whether a figure in it may be this one.
-    pub(super) fn includes(self, seen: i64) -> bool {
+    pub(in crate::suite) fn includes(self, seen: i64) -> bool {
         (self.least..=self.most).contains(&seen)
     }
 
@@ -55,7 +61,7 @@ impl Figure {
 /// Neither a number of things nor a range of such numbers.
 #[derive(Debug, thiserror::Error)]
 #[error("neither a whole number nor a range")]
-pub(super) struct NoFigure;
+pub(in crate::suite) struct NoFigure;
 
 impl FromStr for Figure {
     type Err = NoFigure;
@@ -84,11 +90,7 @@ impl Figure {
             let (least, most) = (least.parse()?, most.parse()?);
             return Ok(Self { least, most });
         }
-        let exactly = text.parse()?;
-        Ok(Self {
-            least: exactly,
-            most: exactly,
-        })
+        Ok(Self::exactly(text.parse()?))
     }
 }
 

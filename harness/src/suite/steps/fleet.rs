@@ -1,5 +1,6 @@
 //! Who is in hand together, what consumers may do over time, and what no longer happens.
 
+use super::figure::Figure;
 use super::process::differ;
 use crate::fault::{Effect, Fault, Point, Times, Until, Whose};
 use crate::gherkin::{Step, StepError, StepKind};
@@ -23,6 +24,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::given("{message} waits at {stage} until {messages} have/has passed {stage}")
+            .a_fault()
             .also(StepKind::When)
             .doc("A barrier for several: the process that passes the stage with the message waits there until each of the others got that far.")
             .example("Given M3 waits at processing until M1 and M2 have passed processing")
@@ -37,6 +39,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::given("{messages} wait for each other at {stage}")
+            .a_fault()
             .also(StepKind::When)
             .doc("A barrier: each waits at the stage until all of them got there, and so they are in hand together.")
             .example("Given M1 to M5 wait for each other at processing")
@@ -83,32 +86,18 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     )))
                 })
             }),
-        Step::then("{stage} was passed {int} time(s)")
-            .doc("Counts passages of a stage, with whichever message.")
-            .example("Then received was passed 4 times")
-            .group(GROUP)
-            .run(|scene: &mut Scene, arguments, _, _| {
-                Box::pin(async move {
-                    let (stage, expected) = (arguments.stage(0), arguments.int(1));
-                    scene.snapshot().await?;
-                    let seen = passages(scene, &stage, None).await?;
-                    differ(format!("passages of {stage}"), expected, seen)
-                        .map_err(|error| error.shown_by(passed(scene, &stage, None)))
-                })
-            }),
-        Step::then("{stage} was passed at least {int} time(s)")
-            .doc("Counts passages of a stage, with whichever message.")
+        Step::then("{stage} was passed {figure} time(s)")
+            .doc("Counts passages of a stage, with whichever message: a figure, or a range like `100 to 110`, `at least 4`, `at most 20`.")
             .example("Then received was passed at least 4 times")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let (stage, least) = (arguments.stage(0), arguments.int(1));
+                    let stage = arguments.stage(0);
+                    let expected = Figure::read_checked(arguments.text(1))?;
                     scene.snapshot().await?;
                     let seen = passages(scene, &stage, None).await?;
-                    if seen >= least {
-                        return Ok(());
-                    }
-                    differ(format!("passages of {stage}, at least"), least, seen)
+                    expected
+                        .judge(format!("passages of {stage}"), seen)
                         .map_err(|error| error.shown_by(passed(scene, &stage, None)))
                 })
             }),

@@ -1,6 +1,7 @@
 //! What somebody else put on a queue. Such a message has a name like any other, and is
 //! followed by its `MessageId`.
 
+use super::barrier::{TICK, patience};
 use crate::gherkin::{Step, StepError, StepKind};
 use crate::ids::MessageName;
 use crate::suite::Scene;
@@ -68,7 +69,53 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     put(scene, &arguments.message(0), arguments.text(1), &body).await
                 })
             }),
+        Step::when("a copy of {message} is put on the queue {queue}")
+            .a_fault()
+            .also(StepKind::Given)
+            .known_as("again twice duplicate second another resend resent same redelivered")
+            .doc("Puts what a queue first delivered of the message on this queue once more, past the system: the same body and attributes, as a queue message of its own. Waits until it was delivered.")
+            .example("When a copy of M1 is put on the queue jobs")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (message, queue) = (arguments.message(0), arguments.text(1));
+                    scene.check_declared(arguments.messages(0))?;
+                    let within = patience(scene);
+                    let copied = scene.running().await?.put_copy(&message, queue);
+                    match tokio::time::timeout(within, copied).await {
+                        Ok(copied) => copied.map_err(StepError::broken),
+                        Err(_) => Err(StepError::late(format!(
+                            "nothing was delivered of {message} within {within:?}"
+                        ))),
+                    }
+                })
+            }),
+        Step::when("the queue {queue} is redriven to its source")
+            .alias("the messages of {queue} are redriven")
+            .known_as("redrive dead letter back moved source replayed return dlq")
+            .doc("Puts what a dead-letter queue holds back on the queues that it came from, as a person would: each message is sent as a new one, then deleted. Waits until it holds something.")
+            .example("When the queue jobs-dead is redriven to its source")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move { redrive(scene, arguments.text(0)).await })
+            }),
     ]
+}
+
+async fn redrive(scene: &mut Scene, queue: &str) -> Result<(), StepError> {
+    let within = patience(scene);
+    let deadline = tokio::time::Instant::now() + within;
+    let rehearsal = scene.running().await?;
+    while rehearsal.visible(queue).await.map_err(StepError::broken)? == 0 {
+        if tokio::time::Instant::now() > deadline {
+            let nothing = format!("{queue} held nothing to redrive within {within:?}");
+            return Err(StepError::late(nothing));
+        }
+        tokio::time::sleep(TICK).await;
+    }
+    let moved = rehearsal.redrive(queue).await.map_err(StepError::broken)?;
+    scene.say(&format!("{moved} redriven"));
+    Ok(())
 }
 
 async fn put(

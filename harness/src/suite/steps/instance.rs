@@ -20,7 +20,20 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     send(scene, arguments.process(0), arguments.signal(1)).await
                 })
             }),
+        Step::when("the {process} stands still for good")
+            .known_as("stopped forever hangs freezes frozen paused never continues sigstop stuck ever")
+            .doc("Stops every instance, or the one that is named (SIGSTOP), and never lets it go on: what it has in hand becomes visible at once, as at the end of its visibility, and nothing waits for it. Totals are counted while it stands.")
+            .example("When the worker-1 stands still for good")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let ProcessRef { role, instance } = arguments.process(0);
+                    let standing = scene.running().await?.leave_standing(&role, instance).await;
+                    standing.map_err(StepError::broken)
+                })
+            }),
         Step::when("the {process} goes on")
+            .of_a_fault()
             .doc("A stopped process continues (SIGCONT).")
             .example("When the worker-1 goes on")
             .group(GROUP)
@@ -36,6 +49,19 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     let holder = holder(scene, &arguments.process(0), &arguments.message(1)).await?;
                     let rehearsal = scene.running().await?;
                     rehearsal.signal_one(holder, arguments.signal(2)).await.map_err(StepError::broken)
+                })
+            }),
+        Step::when("the {process} holding {message} stands still for good")
+            .known_as("stopped forever hangs freezes frozen paused never continues sigstop stuck")
+            .doc("The one instance that has the message in hand is stopped (SIGSTOP) and never goes on, as in `the worker-1 stands still for good`.")
+            .example("When the worker holding M1 stands still for good")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let holder = holder(scene, &arguments.process(0), &arguments.message(1)).await?;
+                    let rehearsal = scene.running().await?;
+                    let standing = rehearsal.leave_standing(&holder.role, Some(holder.instance)).await;
+                    standing.map_err(StepError::broken)
                 })
             }),
         Step::when("the {process} holding {message} is killed")

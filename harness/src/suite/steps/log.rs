@@ -5,9 +5,11 @@ use std::sync::Arc;
 use crate::gherkin::{Row, Step, StepError};
 use crate::history::{Entry, Event};
 use crate::ids::{Incarnation, MessageName, RoleName, StageName};
+use crate::judge::Ledger;
 use crate::manifest::{Manifest, nearest};
 use crate::suite::Scene;
 
+use super::figure::Figure;
 use super::objections;
 use super::process::differ;
 
@@ -16,13 +18,14 @@ const GROUP: &str = "order of events";
 pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
     let for_captures = Arc::clone(manifest);
     vec![
-        Step::then("{messages} passed {stage} {int} time(s)")
-            .doc("Counts passages of a stage, for each of these messages.")
-            .example("Then M1 passed accepted 2 times")
+        Step::then("{messages} passed {stage} {figure} time(s)")
+            .doc("Counts passages of a stage, for each of these messages: a figure, or a range like `1 to 3`, `at least 2`, `at most 4`.")
+            .example("Then M1 passed accepted at least 2 times")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    passages(scene, arguments.messages(0), &arguments.stage(1), arguments.int(2)).await
+                    let expected = Figure::read_checked(arguments.text(2))?;
+                    passages(scene, arguments.messages(0), &arguments.stage(1), expected).await
                 })
             }),
         Step::then("{messages} never passed {stage}")
@@ -31,30 +34,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    passages(scene, arguments.messages(0), &arguments.stage(1), 0).await
-                })
-            }),
-        Step::then("{stage} was passed {int} to {int} times")
-            .doc("Counts passages of a stage by all messages together, in a range.")
-            .example("Then accepted was passed 100 to 110 times")
-            .group(GROUP)
-            .checked(|arguments, _| {
-                let (least, most) = (arguments.int(1), arguments.int(2));
-                let reversed = || StepError::invalid(format!("nothing is {least} to {most}"));
-                objections(if least > most { Err(reversed()) } else { Ok(()) })
-            })
-            .run(|scene: &mut Scene, arguments, _, _| {
-                Box::pin(async move {
-                    let (wanted, least, most) =
-                        (arguments.stage(0), arguments.int(1), arguments.int(2));
-                    scene.snapshot().await?;
-                    let seen = count(scene, |event| {
-                        matches!(event, Event::Stage { stage, .. } if *stage == wanted)
-                    }).await?;
-                    if (least..=most).contains(&seen) {
-                        return Ok(());
-                    }
-                    differ(format!("passages of {wanted} (from {least})"), most, seen)
+                    passages(scene, arguments.messages(0), &arguments.stage(1), Figure::exactly(0)).await
                 })
             }),
         Step::then("{messages} did not pass {stage} after {stage}")
@@ -129,38 +109,38 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     }
                 })
             }),
-        Step::then("the visibility of {message} was extended at least {int} time(s)")
-            .doc("Counts how often receivers of the message asked for more time.")
+        Step::then("the visibility of {message} was extended {figure} time(s)")
+            .doc("Counts how often receivers of the message asked for more time. Never, of a message that was not submitted, leaves the scenario unproven.")
             .example("Then the visibility of M1 was extended at least 2 times")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let (wanted, least) = (arguments.message(0), arguments.int(1));
+                    let wanted = arguments.message(0);
+                    let expected = Figure::read_checked(arguments.text(1))?;
+                    scene.check_countable(arguments.messages(0), expected).await?;
                     scene.snapshot().await?;
                     let seen = count(scene, |event| matches!(event,
                         Event::VisibilityChanged { message: Some(message), seconds, .. }
                             if *message == wanted && *seconds > 0)).await?;
-                    if seen >= least {
-                        return Ok(());
-                    }
-                    Err(StepError::failed(format!(
-                        "the visibility of {wanted} was extended {seen} times; at least {least} were expected"
-                    )))
+                    expected.judge(format!("extensions of the visibility of {wanted}"), seen)
                 })
             }),
-        Step::then("{messages} was/were sent {int} time(s)")
-            .doc("Counts the copies that a queue took of each of these messages.")
-            .example("Then M1 was sent 2 times")
+        Step::then("{messages} was/were sent {figure} time(s)")
+            .doc("Counts the copies that a queue took of each of these messages: a figure, or a range like `1 to 2`, `at least 2`, `at most 4`.")
+            .example("Then M1 was sent 1 to 2 times")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    scene.check_countable(arguments.messages(0), arguments.int(1)).await?;
+                    let expected = Figure::read_checked(arguments.text(1))?;
+                    scene.check_countable(arguments.messages(0), expected).await?;
                     scene.snapshot().await?;
                     for wanted in arguments.messages(0) {
-                        let seen = count(scene, |event| {
-                            matches!(event, Event::Sent { message: Some(message), .. } if message == wanted)
-                        }).await?;
-                        differ(format!("copies of {wanted}"), arguments.int(1), seen)?;
+                        let sent = scene.running().await?.ledger(|ledger: &Ledger| {
+                            let account = ledger.accounts.get(wanted);
+                            account.map_or(0, |account| account.sent.len())
+                        });
+                        let sent = i64::try_from(sent).unwrap_or(i64::MAX);
+                        expected.judge(format!("copies of {wanted}"), sent)?;
                     }
                     Ok(())
                 })
@@ -244,7 +224,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     }
                 })
             }),
-        Step::then("the {process} was started {int} time(s)")
+        Step::then("the {process} was started {figure} time(s)")
             .doc("Counts incarnations of the process, the first included.")
             .example("Then the worker was started 1 time")
             .group(GROUP)
@@ -255,7 +235,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     let seen = count(scene, |event| {
                         matches!(event, Event::Started { incarnation, .. } if incarnation.role == role)
                     }).await?;
-                    differ(format!("starts of the {role}"), arguments.int(1), seen)
+                    Figure::read_checked(arguments.text(1))?.judge(format!("starts of the {role}"), seen)
                 })
             }),
         Step::then("the {process} logged {string}")
@@ -328,14 +308,15 @@ async fn passages(
     scene: &mut Scene,
     messages: &[MessageName],
     stage: &StageName,
-    expected: i64,
+    expected: Figure,
 ) -> Result<(), StepError> {
     scene.check_countable(messages, expected).await?;
     scene.snapshot().await?;
     for message in messages {
         let seen = scene.running().await?.passages(message, stage);
         let seen = i64::try_from(seen).unwrap_or(i64::MAX);
-        differ(format!("passages of {stage} by {message}"), expected, seen)
+        expected
+            .judge(format!("passages of {stage} by {message}"), seen)
             .map_err(|error| error.shown_by(super::fleet::passed(scene, stage, Some(message))))?;
     }
     Ok(())

@@ -19,15 +19,17 @@ mod outage;
 mod partition;
 mod process;
 mod setting;
+mod time;
 mod total;
 
 use std::sync::Arc;
 
+pub(super) use figure::Figure;
 pub(super) use foreign::PUTS;
 pub(super) use message::DECLARES;
 
 use super::Scene;
-use crate::gherkin::{Objection, Step, StepError};
+use crate::gherkin::{Deed, Objection, Step, StepError};
 use crate::manifest::Manifest;
 
 /// All packs.
@@ -35,23 +37,34 @@ pub(super) fn all(manifest: &Arc<Manifest>) -> Vec<Vec<Step<Scene>>> {
     vec![
         setting::pack(manifest),
         message::pack(),
-        fault::pack(manifest),
-        call::pack(manifest),
-        outage::pack(manifest),
+        faults(fault::pack(manifest)),
+        faults(call::pack(manifest)),
+        faults(outage::pack(manifest)),
         fleet::pack(),
         client::pack(),
         foreign::pack(),
         process::pack(),
-        partition::pack(),
-        instance::pack(),
+        faults(partition::pack()),
+        faults(instance::pack()),
         barrier::pack(),
         ahead::pack(),
         log::pack(manifest),
+        time::pack(),
         total::pack(manifest),
         calls::pack(manifest),
         operator::pack(),
         durable::pack(),
     ]
+}
+
+/// A pack whose phrases are faults, but for those that say otherwise.
+fn faults(mut pack: Vec<Step<Scene>>) -> Vec<Step<Scene>> {
+    for step in &mut pack {
+        if step.deed == Deed::Plain {
+            step.deed = Deed::Fault;
+        }
+    }
+    pack
 }
 
 /// What speaks against a step: what would make it invalid when it runs.

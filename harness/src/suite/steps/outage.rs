@@ -137,6 +137,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
         .collect();
     pack.push(
         Step::given("the {dependency} has a server of its own")
+            .of_a_fault()
             .doc("No other rehearsal uses its server, so that it may be frozen or killed while the system runs.")
             .example("Given the database has a server of its own")
             .group(GROUP)
@@ -150,6 +151,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
     );
     pack.push(
         Step::when("the {dependency} is well again")
+            .of_a_fault()
             .doc("Ends every outage of a dependency and waits until it can be reached.")
             .example("When the outside is well again")
             .group(GROUP)

@@ -20,6 +20,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is reached again")
+            .of_a_fault()
             .doc("Ends such a cut. Connections that lived through it go on.")
             .example("When the worker is reached again")
             .group(GROUP)

@@ -2,9 +2,11 @@
 
 use nix::sys::signal::Signal;
 
-use crate::gherkin::{Row, Step, StepError, StepKind};
+use super::figure::Figure;
+use crate::gherkin::{ProcessRef, Row, Step, StepError, StepKind};
 use crate::history::{DeathCause, Event};
 use crate::ids::RoleName;
+use crate::rehearsal::ExpectedDeath;
 use crate::suite::Scene;
 
 const GROUP: &str = "processes";
@@ -12,6 +14,7 @@ const GROUP: &str = "processes";
 pub(super) fn pack() -> Vec<Step<Scene>> {
     vec![
         Step::when("the {process} is stopped")
+            .a_fault()
             .alias("the {process} stops")
             .known_as("stops shutdown terminated shut sigterm")
             .doc("Every instance gets SIGTERM, SIGKILL after its grace, and stays down.")
@@ -24,6 +27,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is started")
+            .of_a_fault()
             .alias("the {process} starts")
             .known_as("starts boots")
             .doc("Starts every instance that is down and waits until it is ready.")
@@ -36,6 +40,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is restarted")
+            .a_fault()
             .alias("the {process} restarts")
             .known_as("restarts restart redeployed deploy bounced")
             .doc("Stops every instance (SIGTERM), starts it again and waits until it is ready.")
@@ -50,6 +55,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                 })
             }),
         Step::when("the {process} is killed")
+            .a_fault()
             .alias("the {process} crashes")
             .known_as("crashes crash dies die sigkill oom kill")
             .doc("SIGKILL hits every instance now, or the one that is named (`worker-2`); it is started again.")
@@ -66,28 +72,48 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     killed.await.map_err(StepError::broken)
                 })
             }),
-        Step::then("the {process} died {int} time(s) by itself")
+        Step::given("the {process} is expected to die")
+            .of_a_fault()
+            .alias("the {process} is expected to crash")
+            .alias("the {process} is expected to exit")
+            .known_as("may allowed dies crashes exits exit itself unasked death crash anyway")
             .also(StepKind::When)
-            .doc("Counts deaths that a message was announced to cause. Each was a real death of a process.")
+            .doc("From here on the process, or the one instance that is named, may die by itself, whatever the cause; it is started again, unless it died five times in a row before it was ready: then it stays down. It need not: `the worker died 1 time by itself` demands it.")
+            .example("Given the worker is expected to die")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let ProcessRef { role, instance } = arguments.process(0);
+                    scene.expect_death(ExpectedDeath { role, instance });
+                    Ok(())
+                })
+            }),
+        Step::then("the {process} died {figure} time(s) by itself")
+            .also(StepKind::When)
+            .doc("Counts deaths that a message was announced to cause, or that the scenario said to expect. Each was a real death of a process.")
             .example("Then the worker died 3 times by itself")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let (role, expected) = (arguments.process(0).role, arguments.int(1));
+                    let role = arguments.process(0).role;
+                    let expected = Figure::read_checked(arguments.text(1))?;
                     let seen = deaths(scene, &role, DeathCause::Announced).await?;
-                    differ(format!("deaths of the {role} by itself"), expected, seen)
+                    expected
+                        .judge(format!("deaths of the {role} by itself"), seen)
                         .map_err(|error| error.shown_by(all_deaths(scene, &role)))
                 })
             }),
-        Step::then("the {process} was killed {int} time(s)")
+        Step::then("the {process} was killed {figure} time(s)")
             .doc("Counts deaths by a signal that the scenario ordered, by a fault or a step. A process that was asked to stop and exits by itself is none of them.")
             .example("Then the worker was killed 3 times")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let (role, expected) = (arguments.process(0).role, arguments.int(1));
+                    let role = arguments.process(0).role;
+                    let expected = Figure::read_checked(arguments.text(1))?;
                     let seen = deaths(scene, &role, DeathCause::Ordered).await?;
-                    differ(format!("deaths of the {role} by order"), expected, seen)
+                    expected
+                        .judge(format!("deaths of the {role} by order"), seen)
                         .map_err(|error| error.shown_by(all_deaths(scene, &role)))
                 })
             }),

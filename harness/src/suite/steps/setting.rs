@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::gherkin::{Objection, Step, StepError, StepKind, read_duration};
-use crate::manifest::{MOST_INSTANCES, Manifest};
+use super::objections;
+use crate::gherkin::{Objection, ProcessRef, Step, StepError, StepKind, read_duration};
+use crate::ids::RoleName;
+use crate::manifest::{MOST_INSTANCES, Manifest, OPERATOR};
 use crate::suite::{Scene, instances};
 
 pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
-    let settings = Arc::clone(manifest);
+    let (settings, of_one) = (Arc::clone(manifest), Arc::clone(manifest));
     vec![
         Step::given("the {setting} is {word}")
             .checked(move |arguments, _| {
@@ -22,6 +24,59 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 Box::pin(async move {
                     let (setting, value) = (arguments.text(0), arguments.text(1));
                     scene.plan(setting)?.set(setting, value);
+                    Ok(())
+                })
+            }),
+        Step::given("the {setting} of the {process} is {word}")
+            .known_as("one instance only other different worker-2 differs own")
+            .checked(move |arguments, _| {
+                let (name, role, value) = (arguments.text(0), arguments.process(1).role, arguments.text(2));
+                let default = of_one.settings.get(name).map(|setting| setting.default.as_str());
+                let form = default.and_then(|default| another_form(name, default, value));
+                form.into_iter().chain(unused(&of_one, name, &role)).collect()
+            })
+            .doc("Sets a setting of the manifest for one process, or for one instance of it, in this scenario: its command and environment get this value.")
+            .example("Given the attempt limit of the worker-2 is 5")
+            .group("settings")
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (setting, value) = (arguments.text(0), arguments.text(2));
+                    let ProcessRef { role, instance } = arguments.process(1);
+                    let overrides = scene.plan(setting)?.overrides();
+                    overrides.set(role, instance, setting, value);
+                    Ok(())
+                })
+            }),
+        Step::given("the variable {word} of the {process} is {string}")
+            .known_as("environment env one instance only different")
+            .doc("Sets an environment variable of one process, or of one instance of it, in this scenario.")
+            .example("Given the variable TZ of the worker-2 is \"Asia/Tokyo\"")
+            .group("settings")
+            .checked(|arguments, _| check_variable(arguments.text(0)))
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (name, value) = (arguments.text(0), arguments.text(2));
+                    let ProcessRef { role, instance } = arguments.process(1);
+                    let overrides = scene.plan("what processes get")?.overrides();
+                    overrides.set_variable(role, instance, name, value);
+                    Ok(())
+                })
+            }),
+        Step::given("the variable {word} of every process is {string}")
+            .known_as("environment env all processes everywhere")
+            .doc("Sets an environment variable of all processes, and of what the operator runs, in this scenario.")
+            .example("Given the variable TZ of every process is \"Asia/Tokyo\"")
+            .group("settings")
+            .checked(|arguments, _| check_variable(arguments.text(0)))
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (name, value) = (arguments.text(0), arguments.text(1));
+                    let mut roles: Vec<RoleName> = scene.manifest().processes.keys().cloned().collect();
+                    roles.push(OPERATOR.into());
+                    let overrides = scene.plan("what processes get")?.overrides();
+                    for role in roles {
+                        overrides.set_variable(role, None, name, value);
+                    }
                     Ok(())
                 })
             }),
@@ -59,6 +114,33 @@ fn too_many(count: i64) -> Result<u32, StepError> {
             "{count} instances are too many; at most {MOST_INSTANCES} may run"
         ))
     })
+}
+
+fn check_variable(name: &str) -> Vec<Objection> {
+    let starts = |first: char| first.is_ascii_alphabetic() || first == '_';
+    let others = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    objections(if name.starts_with(starts) && name.chars().all(others) {
+        Ok(())
+    } else {
+        let error = format!("`{name}` is no name of an environment variable");
+        Err(StepError::invalid(error))
+    })
+}
+
+/// A setting that a process never sees does nothing for it alone.
+fn unused(manifest: &Manifest, setting: &str, role: &RoleName) -> Option<Objection> {
+    let process = manifest.processes.get(role)?;
+    let wanted = format!("setting.{setting}");
+    let templates = process.command.words.iter();
+    let mut templates = templates.chain(process.command.environment.values());
+    if templates.any(|template| template.placeholders().any(|name| name == wanted)) {
+        return None;
+    }
+    let error = StepError::invalid(format!("the {role} does not get the {setting}"));
+    let help = format!(
+        "`${{{wanted}}}` stands neither in its command nor in its environment: set it for all with `Given the {setting} is …`"
+    );
+    Some(error.with_help(help).into())
 }
 
 /// What can be said against a value whose form is not that of the setting's default.

@@ -1,12 +1,11 @@
 //! Totals and figures of single messages. All are judged from one snapshot, taken once
 //! when everything is quiet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::figure::Figure;
 use super::objections;
-use super::process::differ;
 use crate::gherkin::{Objection, Row, Step, StepError, StepKind, Table};
 use crate::history::Event;
 use crate::ids::MessageName;
@@ -58,15 +57,15 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     Err(StepError::differs("the totals differ", rows).shown_by(cited))
                 })
             }),
-        Step::then("{messages} has/have {int} {total}")
-            .doc("Compares a total of each of these messages.")
+        Step::then("{messages} has/have {figure} {total}")
+            .doc("Compares a total of each of these messages with a figure or a range.")
             .example("Then M3 has 3 attempts started")
             .group(GROUP)
             .checked(move |arguments, _| objections(check_witnessed(&for_message, arguments.text(2))))
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let (messages, expected, total) =
-                        (arguments.messages(0), arguments.int(1), arguments.text(2));
+                    let (messages, total) = (arguments.messages(0), arguments.text(2));
+                    let expected = Figure::read_checked(arguments.text(1))?;
                     scene.check_countable(messages, expected).await?;
                     scene.snapshot().await?;
                     let figures = scene.running().await?.total_of_each(total, messages);
@@ -74,27 +73,29 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                         return check_witnessed(scene.manifest(), total);
                     };
                     for (message, seen) in messages.iter().zip(figures) {
-                        differ(format!("{total} of {message}"), expected, seen).map_err(|error| {
+                        let judged = expected.judge(format!("{total} of {message}"), seen);
+                        judged.map_err(|error| {
                             error.shown_by(counted_of(scene, total, Some(message)))
                         })?;
                     }
                     Ok(())
                 })
             }),
-        Step::then("{messages} was/were received {int} time(s)")
+        Step::then("{messages} was/were received {figure} time(s)")
             .known_as("delivered redelivered delivery retried again attempts redelivery")
-            .doc("Counts deliveries of each of these messages, as witnessed at the queue.")
-            .example("Then M3 was received 4 times")
+            .doc("Counts deliveries of each of these messages, as witnessed at the queue: a figure, or a range like `2 to 4`, `at least 2`, `at most 4`.")
+            .example("Then M3 was received 2 to 4 times")
             .group(GROUP)
             .run(|scene: &mut Scene, arguments, _, _| {
                 Box::pin(async move {
-                    let (messages, expected) = (arguments.messages(0), arguments.int(1));
+                    let messages = arguments.messages(0);
+                    let expected = Figure::read_checked(arguments.text(1))?;
                     scene.check_countable(messages, expected).await?;
                     scene.snapshot().await?;
-                    let received = received(scene).await?;
-                    for message in messages {
-                        let seen = received.get(message).copied().unwrap_or_default();
-                        differ(format!("receives of {message}"), expected, seen).map_err(|error| {
+                    let received = received(scene, messages).await?;
+                    for (message, seen) in messages.iter().zip(received) {
+                        let judged = expected.judge(format!("receives of {message}"), seen);
+                        judged.map_err(|error| {
                             let is_receive = |event: &Event| {
                                 matches!(event, Event::Delivered { message: Some(of), .. } if of == message)
                             };
@@ -329,20 +330,21 @@ fn last_of(scene: &Scene, message: &MessageName) -> Vec<u64> {
         .collect()
 }
 
-/// How often each message was delivered.
-async fn received(scene: &mut Scene) -> Result<BTreeMap<MessageName, i64>, StepError> {
-    Ok(scene.running().await?.history().read(|entries| {
-        let mut received = BTreeMap::new();
-        for entry in entries {
-            if let Event::Delivered {
-                message: Some(of), ..
-            } = &entry.event
-            {
-                *received.entry(of.clone()).or_default() += 1;
-            }
-        }
-        received
-    }))
+/// How often each of these messages was delivered. A copy that was named late counts from
+/// its first delivery on.
+async fn received(scene: &mut Scene, messages: &[MessageName]) -> Result<Vec<i64>, StepError> {
+    let rehearsal = scene.running().await?;
+    let counts = rehearsal.ledger(|ledger: &Ledger| {
+        let count = |message: &MessageName| {
+            let account = ledger.accounts.get(message);
+            account.map_or(0, |account| account.delivered.len())
+        };
+        messages.iter().map(count).collect::<Vec<_>>()
+    });
+    let counts = counts.into_iter();
+    Ok(counts
+        .map(|count| i64::try_from(count).unwrap_or(i64::MAX))
+        .collect())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod effects;
 mod hands;
 mod interference;
 mod quiet;
+mod standing;
 mod unnamed;
 
 use std::collections::{BTreeMap, BTreeSet};
