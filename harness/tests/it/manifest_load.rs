@@ -140,6 +140,35 @@ fn the_manifest_of_the_reference_loads() {
 }
 
 #[test]
+fn every_how_to_of_the_reference_has_a_manifest_that_loads() {
+    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/manifest.md");
+    let reference = std::fs::read_to_string(reference).unwrap();
+    let sections = reference
+        .split("\n## ")
+        .filter(|section| section.starts_with("How to describe"));
+    let mut described = Vec::new();
+    for section in sections {
+        let title = section.lines().next().unwrap();
+        let blocks = section.split("```yaml\n").skip(1);
+        let blocks: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
+        assert!(!blocks.is_empty(), "{title} shows no manifest");
+        for block in blocks {
+            load(block);
+        }
+        described.push(title.trim_start_matches("How to describe "));
+    }
+    for wanted in [
+        "a relay",
+        "a retry by a new copy",
+        "a system without a queue",
+        "a stub with a memory",
+        "a FIFO queue",
+    ] {
+        assert!(described.contains(&wanted), "{wanted}: {described:?}");
+    }
+}
+
+#[test]
 fn what_is_left_out_takes_its_default() {
     let text = std::fs::read_to_string("tests/manifests/good.yaml").unwrap();
     let manifest = load(&text);

@@ -13,6 +13,7 @@ impl Board {
             fault,
             text: format!("{incarnation} is cut off from everything"),
             expected: 1,
+            outage: None,
         });
         self.0.history.append(Event::Triggered {
             fault,

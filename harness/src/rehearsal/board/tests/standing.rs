@@ -60,8 +60,10 @@ fn cuts_in_doubt(bench: &Bench) -> usize {
         manifest: bench.board.manifest(),
         entries: &entries,
     });
-    let of_cut = |reason: &&String| reason.contains("is cut off from everything");
-    judgement.unproven.iter().filter(of_cut).count()
+    let of_cut = judgement.unproven.iter();
+    of_cut
+        .filter(|finding| finding.text.contains("is cut off from everything"))
+        .count()
 }
 
 #[test]
