@@ -1,5 +1,5 @@
 //! Defects that are built in on purpose, to see whether the features notice them. Each has a
-//! name, a sentence and the scenarios meant for it in `defects.toml`, and one seam in the
+//! name, a sentence and the scenarios meant for it in `defects.yaml`, and one seam in the
 //! code. They exist with the cargo feature `defects` alone, where `DEFECT` chooses one;
 //! without it every seam is `false` for the compiler.
 
@@ -63,11 +63,12 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
 
-    const LIST: &str = include_str!("../defects.toml");
+    const LIST: &str = include_str!("../defects.yaml");
 
     fn named() -> Vec<&'static str> {
-        let names = LIST.lines().filter_map(|line| line.strip_prefix('['));
-        names.filter_map(|name| name.strip_suffix(']')).collect()
+        let own = |line: &&str| !line.starts_with([' ', '#']);
+        let names = LIST.lines().filter(own);
+        names.filter_map(|name| name.strip_suffix(':')).collect()
     }
 
     fn seams(directory: &Path, found: &mut BTreeSet<String>) {
@@ -119,7 +120,7 @@ mod tests {
         assert!(named().len() >= 120, "{}", named().len());
         let mut rules = BTreeMap::<u32, usize>::new();
         for line in LIST.lines() {
-            let Some(numbers) = line.strip_prefix("rules = [") else {
+            let Some(numbers) = line.strip_prefix("  rules: [") else {
                 continue;
             };
             for number in numbers.trim_end_matches(']').split(',') {

@@ -7,6 +7,7 @@ mod explore;
 mod judge;
 mod list;
 mod merge;
+mod prove;
 mod report;
 mod run;
 mod serve;
@@ -80,6 +81,8 @@ enum Command {
     Run(run::RunArguments),
     /// Find every point at which a process can die or a call can fail, and try each
     Explore(explore::ExploreArguments),
+    /// Find out what could be wrong without any scenario noticing
+    Prove(prove::ProveArguments),
     /// Put the results of several shards of an exploration together
     Merge(merge::MergeArguments),
     /// List the phrases that features may use
@@ -198,6 +201,7 @@ pub fn main<A: Application>(
     let done = match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(application, &arguments, surroundings),
         Command::Explore(arguments) => explore::explore(application, &arguments, surroundings),
+        Command::Prove(arguments) => prove::prove(application, &arguments, surroundings),
         Command::Merge(arguments) => merge::merge(&arguments, surroundings),
         Command::Steps(arguments) => steps::steps(application, &arguments, surroundings),
         Command::Check(arguments) => check::check(application, &arguments, surroundings),

@@ -131,7 +131,8 @@ impl SelectionArguments {
 fn mistyped(path: &Path) -> Option<&'static str> {
     let word = path.to_str()?;
     let commands = [
-        "run", "explore", "merge", "steps", "check", "clean", "judge", "report", "show", "serve",
+        "run", "explore", "prove", "merge", "steps", "check", "clean", "judge", "report", "show",
+        "serve",
     ];
     commands
         .into_iter()

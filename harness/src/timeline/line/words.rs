@@ -314,7 +314,7 @@ pub(super) fn of_fault(event: &Event, context: &Context<'_>) -> Option<Draft> {
 
 /// The scenario's own course.
 pub(super) fn of_course(event: &Event) -> Draft {
-    use Weight::{Noise, Notable, Plain};
+    use Weight::{Grave, Noise, Notable, Plain};
     match event {
         Event::Began { scenario, seed, .. } => Draft::new(
             Kind::Course,
@@ -354,6 +354,28 @@ pub(super) fn of_course(event: &Event) -> Draft {
             Draft::new(Kind::Course, Notable, format!("consumption is {mode}")).by("system")
         }
         Event::StopExpected => Draft::new(Kind::Course, Plain, "consumption may stop now"),
+        Event::DeathExpected { role, instance } => {
+            let which = instance.map_or(String::new(), |instance| format!("-{instance}"));
+            Draft::new(
+                Kind::Course,
+                Plain,
+                format!("the {role}{which} may die now"),
+            )
+        }
+        Event::LeftStanding { incarnation } => {
+            Draft::new(Kind::Signal, Grave, "stands still for good").of_process(incarnation)
+        }
+        Event::CutOff { incarnation } => {
+            Draft::new(Kind::Fault, Grave, "is cut off").of_process(incarnation)
+        }
+        Event::Reached { role, instance } => {
+            Draft::new(Kind::Fault, Grave, "is reached again").by(format!("{role}-{instance}"))
+        }
+        Event::Redriven { from, to, message } => {
+            Draft::new(Kind::Sent, Notable, format!("sends {from} again as {to}"))
+                .by("harness")
+                .about(message)
+        }
         Event::Concluded { verdict, .. } => {
             Draft::new(Kind::Course, Notable, format!("its steps: {verdict}"))
         }

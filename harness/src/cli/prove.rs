@@ -1,0 +1,274 @@
+//! `rehearse prove`: what a suite is worth.
+
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{Application, FEATURES, Halt, ManifestArgument, REPORTS, Surroundings};
+use crate::deployment::DriverKind;
+use crate::gherkin::{
+    Exit, Place, Project as _, RunInfo, RunOptions, Selection, SelectionError, Shard, new_run_id,
+};
+use crate::manifest::Manifest;
+use crate::prove::{
+    Accepted, Answer, Course, Kind, Progress, ProveError, Request, Results, prove as run, unused,
+};
+use crate::suite::Suite;
+
+/// Where accepted variants are listed.
+const ACCEPTED: &str = "rehearsal-proved.json";
+
+/// What can be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Scenarios without their faults, and without each of them
+    Controls,
+    /// Defects of one's own, from the manifest
+    Defects,
+    /// Settings that are off by one
+    Settings,
+}
+
+impl What {
+    fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Controls => &[Kind::Control, Kind::Line],
+            Self::Defects => &[Kind::Defect],
+            Self::Settings => &[Kind::Setting],
+        }
+    }
+}
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct ProveArguments {
+    /// The suite: feature files, directories, `FILE:LINE`, or @LIST
+    #[arg(value_name = "SELECTION", default_value = FEATURES)]
+    places: Vec<String>,
+    #[command(flatten)]
+    manifest: ManifestArgument,
+    /// What is tried; several [default: all]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    only: Vec<What>,
+    /// Only scenarios with these tags; several must all hold
+    #[arg(long, value_name = "EXPRESSION")]
+    tags: Vec<String>,
+    /// Only variants whose name has this in it; of several, any
+    #[arg(long, value_name = "TEXT")]
+    variant: Vec<String>,
+    /// Do not try scenarios that are not meant for a defect
+    #[arg(long)]
+    meant_only: bool,
+    /// How long a scenario waits for quiet; a broken system may never become so
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = patience)]
+    patience: Duration,
+    /// How many scenarios run side by side [default: two for each core]
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Only the K-th of N shares of the variants
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
+    /// Fail where anything is worse than this list of accepted variants says, and nowhere else
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    check: Option<PathBuf>,
+    /// Write what is found to the list of accepted variants
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    accept: Option<PathBuf>,
+    /// Where each run gets a directory for its results
+    #[arg(long, value_name = "DIR", default_value = REPORTS)]
+    reports: PathBuf,
+    /// How processes are run: processes or containers [default: as the manifest says]
+    #[arg(long, value_name = "DRIVER")]
+    driver: Option<DriverKind>,
+    /// Every random choice comes from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let read = crate::gherkin::read_duration(text).filter(|duration| !duration.is_zero());
+    read.ok_or_else(|| "write a duration: `15s`".to_owned())
+}
+
+pub(super) fn prove<A: Application>(
+    application: &A,
+    arguments: &ProveArguments,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
+    let suite = application
+        .suite(&arguments.manifest.manifest)
+        .map_err(Halt::invalid)?;
+    let suite = hastened(&suite, arguments.patience);
+    let accepted = arguments.check.as_deref().map(Accepted::read).transpose();
+    let accepted = accepted.map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    let id = new_run_id();
+    let info = RunInfo {
+        directory: arguments.reports.join(id.as_str()),
+        id,
+        seed: arguments.seed,
+        system: suite.manifest().name.clone(),
+        whole: false,
+        real_time: false,
+        driver: arguments.driver,
+    };
+    let mut scenarios = selection(arguments)?.pick().map_err(Halt::invalid)?;
+    scenarios.retain(|scenario| suite.leaves_out(&info, &scenario.tags).is_none());
+    let request = request(arguments);
+    surroundings.say(&format!(
+        "proving {}: {} scenarios, {} at a time, seed {}\n",
+        suite.manifest().name,
+        scenarios.len(),
+        request.jobs,
+        info.seed,
+    ));
+    let interrupt = surroundings.interrupt.clone();
+    let mut tell = |progress: Progress<'_>| surroundings.say(&told(&progress));
+    let course = run(&suite, &scenarios, &info, &request, &interrupt, &mut tell);
+    let course = course.map_err(halt)?;
+    let vocabulary = suite.vocabulary().compile();
+    let vocabulary = vocabulary.map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
+    let results = Results {
+        system: suite.manifest().name.clone(),
+        green: course.green.0,
+        scenarios: course.green.1,
+        unused: unused(suite.manifest(), &scenarios, &vocabulary),
+        variants: course.results.clone(),
+        took: course.took,
+    };
+    let file = results
+        .write(&info.directory)
+        .map_err(|error| Halt::broken(miette::miette!("cannot write the results: {error}")))?;
+    let answer = Answer { results: &results };
+    let mut text = format!("\n{}{}{}", answer.gaps(), answer.unused(), answer.table());
+    text += &answer.summary();
+    let _ = writeln!(text, "results: {}", file.display());
+    surroundings.say(&text);
+    conclude(arguments, accepted.as_ref(), &course, &answer, surroundings)
+}
+
+/// Writes or compares the list of accepted variants.
+fn conclude(
+    arguments: &ProveArguments,
+    accepted: Option<&Accepted>,
+    course: &Course,
+    answer: &Answer<'_>,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
+    let found = Accepted::of(&course.results);
+    if course.interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    let mut exit = answer.exit();
+    if let Some(accepted) = accepted {
+        let whole = arguments.shard.is_none()
+            && arguments.only.is_empty()
+            && arguments.variant.is_empty()
+            && arguments.tags.is_empty()
+            && arguments.places == [FEATURES];
+        let regressions = accepted.regressions(&found, whole);
+        for regression in &regressions {
+            surroundings.say(&format!("worse than accepted: {regression}\n"));
+        }
+        exit = if regressions.is_empty() {
+            Exit::Passed
+        } else {
+            Exit::Failed
+        };
+    }
+    if let Some(file) = &arguments.accept {
+        found
+            .write(file)
+            .map_err(|error| Halt::broken(miette::miette!("{error}")))?;
+        surroundings.say(&format!("accepted: {}\n", file.display()));
+    }
+    Ok(exit)
+}
+
+/// The suite with limits for systems that may never come to rest.
+fn hastened(suite: &Suite, patience: Duration) -> Suite {
+    let mut manifest: Manifest = (**suite.manifest()).clone();
+    let limits = &mut manifest.limits;
+    limits.quiet = limits.quiet.min(patience);
+    limits.step = limits.step.min(patience.mul_f64(4.0 / 3.0));
+    suite.with(manifest)
+}
+
+fn selection(arguments: &ProveArguments) -> Result<Selection, Halt> {
+    fn all<T: std::str::FromStr<Err = SelectionError>>(texts: &[String]) -> Result<Vec<T>, Halt> {
+        let parsed = texts.iter().map(|text| text.parse());
+        parsed.collect::<Result<_, _>>().map_err(Halt::invalid)
+    }
+    Ok(Selection {
+        places: all::<Place>(&arguments.places)?,
+        tags: all(&arguments.tags)?,
+        ..Selection::default()
+    })
+}
+
+fn request(arguments: &ProveArguments) -> Request {
+    let all = [What::Controls, What::Defects, What::Settings];
+    let only = if arguments.only.is_empty() {
+        &all[..]
+    } else {
+        &arguments.only
+    };
+    let kinds = only.iter().flat_map(|what| what.kinds());
+    Request {
+        kinds: kinds.copied().collect(),
+        names: arguments.variant.clone(),
+        jobs: arguments.jobs.unwrap_or_else(RunOptions::default_jobs),
+        shard: arguments.shard,
+        others: !arguments.meant_only,
+    }
+}
+
+fn told(progress: &Progress<'_>) -> String {
+    match progress {
+        Progress::Suite { scenarios } => format!("{scenarios} scenarios as they are\n"),
+        Progress::NotGreen { scenario, verdict } => format!(
+            "{verdict}  {} is not green as it is, and tells nothing\n",
+            scenario.selector()
+        ),
+        Progress::Trying { tries, variants } => {
+            format!("{tries} tries of {variants} variants\n")
+        }
+        Progress::Tried {
+            variant,
+            scenario,
+            mark,
+            done: (done, of),
+        } => format!(
+            "[{done:>4}/{of}] {mark:<15} {}: {}  {}\n",
+            variant.kind,
+            variant.name,
+            scenario.selector()
+        ),
+    }
+}
+
+fn halt(error: ProveError) -> Halt {
+    match &error {
+        ProveError::Interrupted => Halt {
+            exit: Exit::Interrupted,
+            report: miette::miette!("interrupted before anything was tried"),
+        },
+        ProveError::Broken { .. } => Halt::broken(miette::miette!("{error}")),
+        ProveError::MeansNothing { .. } => Halt::invalid(miette::miette!(
+            help = "write a feature (`features/brake.feature`), a line of one, or `brake: a part of a name`",
+            "{error}"
+        )),
+        ProveError::ChangesNothing { .. } => Halt::invalid(miette::miette!(
+            help = "say under `defects`, in the manifest, what switches a defect on: `environment: { DEFECT: \"${{defect}}\" }`",
+            "{error}"
+        )),
+        ProveError::Nothing => Halt::invalid(miette::miette!(
+            help = "a suite without fault lines has no controls; `--only` and `--variant` say what is tried",
+            "{error}"
+        )),
+        ProveError::Defects(_) | ProveError::Invalid(_) => {
+            Halt::invalid(miette::miette!("{error}"))
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What was found, as a file that programs read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::found::Seen;
+use super::variant::{Kind, Mark};
+
+const FILE: &str = "prove.json";
+
+/// One scenario with one variant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tried {
+    /// The scenario: `features/a.feature:12`.
+    pub scenario: String,
+    /// Its name.
+    pub name: String,
+    /// What it makes of the variant.
+    pub mark: Mark,
+    /// Its verdict.
+    pub verdict: String,
+    /// What speaks against the system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+    /// What speaks against anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
+    /// How long it took.
+    #[serde(rename = "seconds", with = "seconds")]
+    pub took: Duration,
+}
+
+/// What became of a variant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct VariantResult {
+    /// Which kind.
+    pub kind: Kind,
+    /// What it is called.
+    pub name: String,
+    /// What it means.
+    pub what: String,
+    /// The best that any scenario came to.
+    pub mark: Mark,
+    /// Why it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What it was tried with.
+    pub tried: Vec<Tried>,
+}
+
+/// All that was found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// The system.
+    pub system: String,
+    /// How many scenarios are green as they are.
+    pub green: usize,
+    /// Of how many.
+    pub scenarios: usize,
+    /// What became of each variant.
+    pub variants: Vec<VariantResult>,
+    /// What the manifest names and no scenario uses, by kind.
+    pub unused: Vec<(String, Vec<String>)>,
+    /// How long it took.
+    #[serde(rename = "seconds", with = "seconds")]
+    pub took: Duration,
+}
+
+impl Results {
+    /// Writes them into a run's directory; gives back where.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write(&self, directory: &Path) -> std::io::Result<PathBuf> {
+        fs::create_dir_all(directory)?;
+        let path = directory.join(FILE);
+        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
+        text.push('\n');
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+}
+
+/// Durations as seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(took: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64((took.as_secs_f64() * 1e3).round() / 1e3)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(from)?;
+        Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
+    }
+}
