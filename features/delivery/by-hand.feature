@@ -52,6 +52,7 @@ Feature: What people do to queues, and processes that fare badly by themselves
     Given the messages M1 and M2
     And 2 instances of the worker run
     And the lease is 1s
+    And the visibility timeout is 2
     And the worker gets SIGSTOP at processing of M1 once
     When M1 is submitted
     And M1 has passed processing

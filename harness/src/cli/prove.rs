@@ -87,6 +87,13 @@ pub(super) struct ProveArguments {
     seed: u64,
 }
 
+impl ProveArguments {
+    /// Whether no scenario was left out.
+    fn is_whole_suite(&self) -> bool {
+        self.tags.is_empty() && self.places == [FEATURES]
+    }
+}
+
 fn patience(text: &str) -> Result<Duration, String> {
     let read = crate::gherkin::read_duration(text).filter(|duration| !duration.is_zero());
     read.ok_or_else(|| "write a duration: `15s`".to_owned())
@@ -133,7 +140,11 @@ pub(super) fn prove<A: Application>(
         system: suite.manifest().name.clone(),
         green: course.green.0,
         scenarios: course.green.1,
-        unused: unused(suite.manifest(), &scenarios, &vocabulary),
+        unused: if arguments.is_whole_suite() {
+            unused(suite.manifest(), &scenarios, &vocabulary)
+        } else {
+            Vec::new()
+        },
         variants: course.results.clone(),
         took: course.took,
     };
@@ -165,8 +176,7 @@ fn conclude(
         let whole = arguments.shard.is_none()
             && arguments.only.is_empty()
             && arguments.variant.is_empty()
-            && arguments.tags.is_empty()
-            && arguments.places == [FEATURES];
+            && arguments.is_whole_suite();
         let regressions = accepted.regressions(&found, whole);
         for regression in &regressions {
             surroundings.say(&format!("worse than accepted: {regression}\n"));

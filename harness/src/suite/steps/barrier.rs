@@ -130,7 +130,7 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
             }),
         Step::when("the visibility of copy {int} of {message} ends")
             .a_fault()
-            .known_as("timeout expires expired first second other duplicate visible one single")
+            .known_as("first second other duplicate single")
             .doc("The same for one copy of a message that several queue messages carry. Copies are counted from 1, in the order in which queues took them.")
             .example("When the visibility of copy 2 of M1 ends")
             .group(GROUP)
