@@ -335,6 +335,18 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
     }
 }
 
+/// The values that stand together in a call: in each row, in each message, in a request.
+pub fn together(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
+    match &call.request {
+        Request::Postgres(request) => postgres::together(&request.statements),
+        Request::Sqs(request) => sqs::items(&request.body)
+            .into_iter()
+            .map(|item| ids_in_message(manifest, &call.dependency, item))
+            .collect(),
+        Request::Http(request) => vec![http_ids(manifest, &call.dependency, request)],
+    }
+}
+
 /// The ids that one entry of a batch carries.
 pub fn ids_of_entry(
     manifest: &Manifest,

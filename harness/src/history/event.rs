@@ -300,6 +300,12 @@ pub enum Event {
         message: Option<MessageName>,
         /// The job id or name as it stood in the request.
         job: Option<String>,
+        /// Further jobs that the same request was for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<Other>,
+        /// The group of jobs that it was for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
         /// The status code it answered.
         status: u16,
     },
@@ -319,6 +325,28 @@ pub enum Event {
         captured: BTreeMap<String, String>,
     },
 
+    /// A process passed a stage, perhaps with a message whose id nobody was told yet. It
+    /// is no passage until an [`Event::Named`] says of whom.
+    Unclear {
+        /// Which.
+        stage: StageName,
+        /// Who.
+        incarnation: Incarnation,
+        /// At this call.
+        call: CallId,
+        /// Values picked from the call.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        captured: BTreeMap<String, String>,
+    },
+    /// An earlier entry is found to tell of a message: its id was learnt only now. Whoever
+    /// reads a history reads that entry with its message.
+    Named {
+        /// The entry.
+        entry: u64,
+        /// The message.
+        message: MessageName,
+    },
+
     /// A message of the scenario was declared.
     Declared {
         /// Its name.
@@ -329,6 +357,19 @@ pub enum Event {
         kills: Option<String>,
         /// Its content.
         content: Blob,
+    },
+    /// The system made a message of its own: what was submitted is done in parts.
+    Made {
+        /// Its name, given here.
+        message: MessageName,
+        /// The message that it was made for, if known.
+        parent: Option<MessageName>,
+        /// Its job id.
+        job: String,
+        /// The stage that makes it.
+        stage: StageName,
+        /// By this call.
+        call: CallId,
     },
     /// The client begins to submit a message.
     Submitting {
@@ -518,6 +559,15 @@ pub enum Event {
         /// What.
         reason: String,
     },
+}
+
+/// A further job of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Other {
+    /// The job id or name as it stood in the request.
+    pub job: String,
+    /// The message, if known.
+    pub message: Option<MessageName>,
 }
 
 /// How a call's messages were found.

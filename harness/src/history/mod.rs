@@ -3,12 +3,13 @@
 
 mod blob;
 mod event;
+mod naming;
 mod reader;
 mod tally;
 mod writer;
 
 pub use blob::Blob;
-pub use event::{Attribution, DeathCause, Entry, Event, SCHEMA};
+pub use event::{Attribution, DeathCause, Entry, Event, Other, SCHEMA};
 pub use reader::{UnreadableHistory, read, read_as_far};
 pub use tally::Tally;
 pub use writer::{History, HistoryError};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Event, SCHEMA};
+use super::{Entry, Event, SCHEMA, naming};
 
 /// A file is no history that can be judged.
 #[derive(Debug, thiserror::Error)]
@@ -133,6 +133,7 @@ fn append(path: &Path, text: &str, entries: &mut Vec<Entry>) -> Result<(), Unrea
         if line == 1 {
             begins(path, &entry)?;
         }
+        naming::heed(entries, &entry);
         entries.push(entry);
     }
     if entries.is_empty() {

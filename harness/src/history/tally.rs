@@ -29,15 +29,24 @@ struct Passed {
 }
 
 impl Tally {
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let mut tally = Self::default();
+        for entry in entries {
+            tally.feed(entry);
+        }
+        tally
+    }
+
+    /// Entries come in their order, but for those that were named late.
     pub(super) fn feed(&mut self, entry: &Entry) {
         match &entry.event {
             Event::Stage { stage, message, .. } => {
                 let of_stage = self.stages.entry(stage.clone()).or_default();
-                of_stage.last = entry.seq;
+                of_stage.last = of_stage.last.max(entry.seq);
                 if let Some(message) = message {
                     let passed = of_stage.messages.entry(message.clone()).or_default();
                     passed.times += 1;
-                    passed.last = entry.seq;
+                    passed.last = passed.last.max(entry.seq);
                 }
             }
             Event::VisibilityChanged {
@@ -109,11 +118,7 @@ mod tests {
     use crate::judge::story::Story;
 
     fn tallied(story: &Story) -> Tally {
-        let mut tally = Tally::default();
-        for entry in story.entries() {
-            tally.feed(&entry);
-        }
-        tally
+        Tally::of(&story.entries())
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::{Blob, Entry, Event, Tally};
+use super::{Blob, Entry, Event, Tally, naming};
 
 /// A history could not be begun.
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +88,17 @@ impl History {
         if let Err(error) = inner.file.write_all(line.as_bytes()) {
             inner.trouble.get_or_insert(error);
         }
-        inner.tally.feed(&entry);
-        inner.entries.push(entry);
+        let Inner { tally, entries, .. } = &mut *inner;
+        match naming::heed(entries, &entry) {
+            naming::Heeded::Nothing => {}
+            naming::Heeded::Named(seq) => {
+                let index = usize::try_from(seq - 1).expect("it stands in memory");
+                tally.feed(&entries[index]);
+            }
+            naming::Heeded::Renamed => *tally = Tally::of(entries),
+        }
+        tally.feed(&entry);
+        entries.push(entry);
         drop(inner);
         self.last.send_replace(seq);
         seq

@@ -15,8 +15,9 @@ pub struct Ledger {
     /// By name.
     pub accounts: BTreeMap<MessageName, Account>,
     /// Writes that an outside service performed for no message: where, and the job's id
-    /// as it stood in the request.
-    pub strange_writes: BTreeMap<u64, Option<String>>,
+    /// as it stood in the request. What is for a group, or for nobody by a stage of the fleet,
+    /// is none of them.
+    pub strange_writes: BTreeSet<(u64, Option<String>)>,
     /// How many entries were read.
     read: usize,
     names: Names,
@@ -71,6 +72,15 @@ impl Ledger {
     pub fn catch_up(&mut self, evidence: Evidence<'_>) {
         if self.read >= evidence.entries.len() {
             return;
+        }
+        // Entries that were read without their message are read again.
+        let new = &evidence.entries[self.read..];
+        if self.read > 0
+            && new
+                .iter()
+                .any(|entry| matches!(entry.event, Event::Named { .. }))
+        {
+            *self = Self::default();
         }
         if !self.names.are_settled() {
             self.feed_from(evidence);
@@ -178,17 +188,36 @@ impl Ledger {
                 self.over.insert(receipt.clone());
             }
             Event::Performed {
+                dependency,
+                request,
                 write,
                 repeated,
                 message,
                 job,
+                others,
+                group,
                 ..
             } if *write || *repeated => {
                 let what = match write {
                     true => Write::Performed,
                     false => Write::Repeated,
                 };
-                self.wrote(seq, what, message.as_ref(), job.as_ref());
+                let of_nobody = job.is_none()
+                    && message.is_none()
+                    && (group.is_some() || manifest.is_the_fleets(dependency, request));
+                if !of_nobody {
+                    self.wrote(seq, what, message.as_ref(), job.as_ref());
+                }
+                for other in others {
+                    self.wrote(seq, what, other.message.as_ref(), Some(&other.job));
+                }
+            }
+            Event::Made { message, job, .. } => {
+                let account = self.of_mut(message);
+                account.series.push(seq);
+                account.accepted.get_or_insert(seq);
+                account.job = Some(job.clone());
+                self.know_job(job, message);
             }
             Event::Stage {
                 stage,
@@ -266,7 +295,7 @@ impl Ledger {
             return;
         }
         if what == Write::Performed {
-            self.strange_writes.insert(seq, job.cloned());
+            self.strange_writes.insert((seq, job.cloned()));
         }
         if let Some(job) = job {
             let waiting = self.unclaimed.entry(job.clone()).or_default();
@@ -281,7 +310,7 @@ impl Ledger {
             self.name(&copy, message);
         }
         for (seq, what) in self.unclaimed.remove(job).unwrap_or_default() {
-            self.strange_writes.remove(&seq);
+            self.strange_writes.remove(&(seq, Some(job.to_owned())));
             self.of_mut(message).enter_write(seq, what);
         }
     }

@@ -305,7 +305,7 @@ fn nameless_writes(ledger: &Ledger) -> Option<Finding> {
         .collect();
     (!places.is_empty()).then(|| {
         let text = format!(
-            "{} outside writes were performed and nobody can tell for which job (history: {}): say `job` at their route, or `write: false`",
+            "{} outside writes were performed and nobody can tell for which job (history: {}): say `job` or `group` at their route, count them by a stage with `fleet: true`, or say `write: false`",
             places.len(),
             listed(&places)
         );

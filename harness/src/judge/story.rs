@@ -264,6 +264,8 @@ impl Story {
             repeated: false,
             message: Some(message.into()),
             job: Some(job(message)),
+            others: Vec::new(),
+            group: None,
             status: 202,
         })
     }

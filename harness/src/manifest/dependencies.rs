@@ -207,27 +207,9 @@ fn read_route<'n>(
         Some(_) => table.flag(cx, "write", false).map(Some),
     };
     let store = table.flag(cx, "store", false);
-    let job = match table.get("job") {
-        None => Some(None),
-        Some(node) => {
-            let place = read_place(cx, node, &table.what("job"), Holder::Request);
-            place.and_then(|place| {
-                if let (Place::Path(segment), Some((_, path))) = (&place, &on)
-                    && !path.split('/').any(|part| part == format!("{{{segment}}}"))
-                {
-                    let what = table.what("job");
-                    let defect = Defect::PlaceDoesNotFit {
-                        what,
-                        key: "path",
-                        holder: "this route",
-                    };
-                    cx.report(node.span, defect);
-                    return None;
-                }
-                Some(Some(place))
-            })
-        }
-    };
+    let path = on.as_ref().map(|(_, path)| path.as_str());
+    let job = read_place_of_route(cx, &table, "job", path);
+    let group = read_place_of_route(cx, &table, "group", path);
     let key_header = match table.get("idempotency") {
         Some(node) if stub => {
             let by_method = on.as_ref().is_none_or(|(method, _)| {
@@ -242,11 +224,12 @@ fn read_route<'n>(
     };
     if !stub {
         let own = "a dependency with `provide: stub`";
-        table.refuse(cx, &["store", "idempotency", "reply", "replies"], own);
+        let own_keys = ["store", "group", "idempotency", "reply", "replies"];
+        table.refuse(cx, &own_keys, own);
     }
     let replies = read_replies(cx, &table, node.span, stub);
     let (method, path) = on?;
-    let (job, key_header, replies) = (job?, key_header?, replies?);
+    let (job, group, key_header, replies) = (job?, group?, key_header?, replies?);
     let named = path
         .split('/')
         .any(|part| matches!(part, "{message}" | "{job}"));
@@ -263,9 +246,37 @@ fn read_route<'n>(
         write: write?,
         store: store?,
         job,
+        group,
         key_header,
         replies: replies.into_iter().map(|(reply, _)| reply).collect(),
     })
+}
+
+/// Where a request says for whom it is.
+#[expect(clippy::option_option, reason = "absent, or there and unsound")]
+fn read_place_of_route<'n>(
+    cx: &mut Context<'n>,
+    table: &Table<'n>,
+    key: &'static str,
+    path: Option<&str>,
+) -> Option<Option<Place>> {
+    let Some(node) = table.get(key) else {
+        return Some(None);
+    };
+    let what = table.what(key);
+    let place = read_place(cx, node, &what, Holder::Request)?;
+    if let (Place::Path(segment), Some(path)) = (&place, path)
+        && !path.split('/').any(|part| part == format!("{{{segment}}}"))
+    {
+        let defect = Defect::PlaceDoesNotFit {
+            what,
+            key: "path",
+            holder: "this route",
+        };
+        cx.report(node.span, defect);
+        return None;
+    }
+    Some(Some(place))
 }
 
 /// `reply`, or `replies` one after the other; without either an empty answer.

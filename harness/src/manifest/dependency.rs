@@ -122,8 +122,10 @@ pub struct Route {
     pub write: Option<bool>,
     /// Whether what is put, posted and deleted here is kept by key.
     pub store: bool,
-    /// Where the request says which job it is for.
+    /// Where the request says which job it is for, or which jobs.
     pub job: Option<Place>,
+    /// Where the request says for which group of jobs it is: a group has one write.
+    pub group: Option<Place>,
     /// The header whose value is honoured as an idempotency key: a write that was
     /// performed under a key is not performed under it again. Empty is none.
     pub key_header: Option<Template>,

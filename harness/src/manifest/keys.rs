@@ -28,7 +28,7 @@ tables! {
         "environment" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter";
     DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";
-    ROUTE: "route" = "on" "write" "store" "job" "idempotency" "reply" "replies";
+    ROUTE: "route" = "on" "write" "store" "job" "group" "idempotency" "reply" "replies";
     IDEMPOTENCY: "idempotency" = "header";
     REPLY: "reply" = "status" "body";
     REPLY_BODY: "reply body" = "text";
@@ -49,7 +49,7 @@ tables! {
     SUBMIT: "submit" = "process" "queue" "request" "headers" "body" "job" "durable";
     BIND: "bind" = "statement" "bind";
     KIND: "kind" = "content" "type" "kills";
-    STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "fleet" "doc";
+    STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "makes" "fleet" "doc";
     CAPTURE: "capture" = "statement" "bind" "body" "header" "attribute" "path";
     TOTAL: "total" = "witness" "claim" "labels" "always";
     WITNESS: "witness" = "add" "subtract" "distinct" "by";

@@ -55,6 +55,7 @@ use indexmap::IndexMap;
 
 use crate::deployment::{DriverKind, Room};
 use crate::ids::{DependencyName, RoleName, StageName};
+use crate::place::match_path;
 use crate::sql::Sql;
 use crate::tap::Side;
 
@@ -183,6 +184,39 @@ impl Manifest {
     pub fn attempts_witness(&self) -> Option<&Witness> {
         let total = self.attempts.as_ref()?.started.as_ref()?;
         self.totals.get(total)?.witness.as_ref()
+    }
+
+    /// Whether a request, as a line, passes a stage of the fleet that some total counts: it
+    /// concerns no single message, and is held to that total.
+    pub fn is_the_fleets(&self, dependency: &DependencyName, request: &str) -> bool {
+        let Some((method, path)) = request.split_once(' ') else {
+            return false;
+        };
+        let passes = |stage: &Stage| match &stage.binding {
+            Binding::Boundary {
+                dependency: of,
+                pattern:
+                    Pattern::Request {
+                        method: wanted,
+                        path: pattern,
+                    },
+                ..
+            } => {
+                of == dependency
+                    && (wanted == "*" || wanted.eq_ignore_ascii_case(method))
+                    && match_path(pattern, path).is_some()
+            }
+            _ => false,
+        };
+        let counted = |name: &StageName| {
+            let mut witnesses = self
+                .totals
+                .values()
+                .filter_map(|total| total.witness.as_ref());
+            witnesses.any(|witness| witness.add.contains(name))
+        };
+        let mut stages = self.stages.iter();
+        stages.any(|(name, stage)| stage.fleet && passes(stage) && counted(name))
     }
 
     /// Which protocol is spoken with a dependency, or with a process that listens.
@@ -426,6 +460,8 @@ pub struct Stage {
     pub fleet: bool,
     /// Values picked from the call, by name: a quarantine's label, say.
     pub capture: BTreeMap<String, CapturePlace>,
+    /// The captured value that is the job of a message which the system makes here.
+    pub makes: Option<String>,
     /// What it means, for `rehearse steps`.
     pub doc: Option<String>,
 }

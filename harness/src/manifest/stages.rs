@@ -47,6 +47,17 @@ fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<St
         (_, Some(_)) => None,
         (_, None) => Some(BTreeMap::new()),
     };
+    let makes = match (table.get("makes"), &capture) {
+        (Some(node), Some(capture)) => {
+            let names: Vec<&str> = capture.keys().map(String::as_str).collect();
+            text(cx, node, &table.what("makes")).and_then(|name| {
+                cx.one_of(node.span, Noun::Capture, name, &names)?;
+                Some(Some(name.to_owned()))
+            })
+        }
+        (Some(_), None) => None,
+        (None, _) => Some(None),
+    };
     let fleet = table.flag(cx, "fleet", false);
     let doc = table.text(cx, "doc");
     let (binding, _) = bound?.1?;
@@ -56,6 +67,7 @@ fn read_stage<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<St
         binding,
         fleet: fleet?,
         capture: capture?,
+        makes: makes?,
         doc,
     })
 }

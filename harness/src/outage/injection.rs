@@ -501,7 +501,22 @@ impl Outages {
         message: Option<&MessageName>,
         passer: &Incarnation,
     ) {
-        let (due, totals) = self.state().pass(stage, message, passer);
+        self.pass(stage, message, passer, false).await;
+    }
+
+    /// Whose passage of a stage it was became known only now.
+    pub async fn named(&self, stage: &StageName, message: &MessageName, passer: &Incarnation) {
+        self.pass(stage, Some(message), passer, true).await;
+    }
+
+    async fn pass(
+        &self,
+        stage: &StageName,
+        message: Option<&MessageName>,
+        passer: &Incarnation,
+        late: bool,
+    ) {
+        let (due, totals) = self.state().pass(stage, message, passer, late);
         for (id, phase) in due {
             self.turn(id, phase).await;
         }

@@ -130,6 +130,11 @@ impl Moment {
         })
     }
 
+    /// Whether it asks for passages, whosever they are.
+    pub fn is_anybodys(&self) -> bool {
+        matches!(self, Self::Passed { message: None, .. })
+    }
+
     /// Whether a passage of a stage brings it nearer.
     pub fn counts(&self, passed: &StageName, with: Option<&MessageName>) -> bool {
         match self {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::{StreamExt as _, future};
 use reqwest::Method;
 use reqwest::redirect::Policy;
@@ -18,7 +19,7 @@ use crate::manifest::{
     Manifest, PathStep, Place, Protocol, Submit, SubmitPut, UnknownPlaceholder, render_json,
 };
 use crate::place;
-use crate::tap::{Call, HttpRequest, Request};
+use crate::tap::{Call, HttpRequest, Reply, Request};
 
 /// How long the client waits for an answer unless the scenario says otherwise.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -304,18 +305,10 @@ async fn understood(job: &Place, path: String, answer: reqwest::Response) -> Cli
         Err(error) => return ClientAnswer::none(innermost(&error)),
     };
     let said = String::from_utf8_lossy(&body).into_owned();
-    // An answer has the same places as a request: a body and headers.
-    let as_request = HttpRequest {
-        method: String::new(),
-        path,
-        query: None,
-        headers,
-        body,
-    };
     let job = status
         .is_success()
-        .then(|| place::lookup(job, &as_request, std::iter::empty::<&str>()))
-        .and_then(|found| found.into_iter().next());
+        .then(|| answered_job(job, path, headers, body))
+        .flatten();
     let said = match &job {
         None if status.is_success() => {
             format!("{status} without a job id where `messages.submit.job` says: {said}")
@@ -327,6 +320,39 @@ async fn understood(job: &Place, path: String, answer: reqwest::Response) -> Cli
         job,
         said,
     }
+}
+
+/// The job in an answer, which has the same places as a request: a body and headers.
+fn answered_job(
+    job: &Place,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+) -> Option<String> {
+    let as_request = HttpRequest {
+        method: String::new(),
+        path,
+        query: None,
+        headers,
+        body,
+    };
+    let found = place::lookup(job, &as_request, std::iter::empty::<&str>());
+    found.into_iter().next()
+}
+
+/// The job that a reply to a submission tells its client.
+pub(super) fn told_job(manifest: &Manifest, call: &Call, reply: &Reply) -> Option<String> {
+    let (Submit::Request(submit), Request::Http(request), Reply::Http(reply)) =
+        (&manifest.messages.submit, &call.request, reply)
+    else {
+        return None;
+    };
+    let told = is_submission(manifest, call) && (200..300).contains(&reply.status);
+    told.then(|| {
+        let (path, headers) = (request.path.clone(), reply.headers.clone());
+        answered_job(&submit.job, path, headers, reply.body.clone())
+    })
+    .flatten()
 }
 
 /// JSON whose members stand in the opposite order, at every depth.

@@ -72,6 +72,20 @@ impl Deliveries {
         open.or_else(|| self.over.get(receipt).cloned())
     }
 
+    /// Whose copy it is became known.
+    pub(super) fn name(&mut self, message_id: &str, message: &MessageName) {
+        for delivery in self.open.values_mut() {
+            if delivery.message_id == message_id {
+                delivery.message.get_or_insert_with(|| message.clone());
+            }
+        }
+        for known in self.over.values_mut() {
+            if known.message_id == message_id {
+                known.message.get_or_insert_with(|| message.clone());
+            }
+        }
+    }
+
     /// Deleted, or given back at once.
     pub(super) fn end(&mut self, receipt: &str) {
         let Some(delivery) = self.open.remove(receipt) else {

@@ -113,22 +113,6 @@ fn placed(queue: &str, sent: &Value, result: &Value) -> Option<Fact> {
     })
 }
 
-/// The ids in each message that this call sends to a queue.
-pub(super) fn ids_sent(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
-    let Request::Sqs(request) = &call.request else {
-        return Vec::new();
-    };
-    let entries: Vec<&Value> = match request.action.as_str() {
-        "SendMessage" => vec![&request.body],
-        "SendMessageBatch" => items(&request.body, "Entries").collect(),
-        _ => Vec::new(),
-    };
-    entries
-        .into_iter()
-        .map(|entry| stage::ids_in_message(manifest, &call.dependency, entry))
-        .collect()
-}
-
 fn visibility(item: &Value) -> Option<Fact> {
     Some(Fact::VisibilityChanged {
         receipt: item.get("ReceiptHandle")?.as_str()?.to_owned(),

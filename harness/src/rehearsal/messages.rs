@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
+use super::board::Board;
 use super::plan::PlannedMessage;
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
@@ -62,17 +63,31 @@ impl Contents {
     }
 }
 
-impl stub::Contents for Contents {
+/// What a service that the harness plays knows of messages.
+pub(super) struct Served {
+    contents: Arc<Contents>,
+    board: Arc<OnceLock<Board>>,
+}
+
+impl Served {
+    pub(super) fn new(contents: &Arc<Contents>, board: &Arc<OnceLock<Board>>) -> Self {
+        Self {
+            contents: Arc::clone(contents),
+            board: Arc::clone(board),
+        }
+    }
+}
+
+impl stub::Contents for Served {
     fn of_message(&self, name: &str) -> Option<Content> {
-        self.known()
-            .by_name
-            .get(name)
-            .map(|carried| carried.content.clone())
+        self.contents.get(&name.into())
     }
 
     fn of_job(&self, job: &str) -> Option<Content> {
-        let message = self.known().jobs.get(job).cloned()?;
-        self.get(&message)
+        // Its client may not be told yet what the system works on already.
+        let told = self.contents.known().jobs.get(job).cloned();
+        let message = told.or_else(|| self.board.get()?.job_can_only_be(job))?;
+        self.contents.get(&message)
     }
 }
 

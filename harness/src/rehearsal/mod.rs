@@ -14,6 +14,7 @@ mod board;
 mod bypass;
 mod calls;
 mod client;
+mod company;
 mod consumption;
 mod control;
 mod deliveries;
@@ -73,7 +74,7 @@ pub use venue::{Venue, VenueError, VenueOptions};
 use self::board::Board;
 use self::dependencies::Dependencies;
 use self::doors::Doors;
-use self::messages::Contents;
+use self::messages::{Contents, Served};
 use self::processes::Processes;
 use crate::fault::Fault;
 use crate::history::{Event, History, HistoryError, SCHEMA};
@@ -334,6 +335,7 @@ impl Rehearsal {
         self.injections.clear();
         self.processes.shut_down().await;
         self.board.doubt_unnamed();
+        self.board.doubt_unclear();
         self.note_bypasses().await;
         self.note_undeclared();
         for reason in self.venue.withdraw(&self.dependencies).await {
@@ -412,7 +414,10 @@ async fn start_stubs(
             .collect::<Result<Vec<_>, _>>()
             .map_err(std::io::Error::other);
         let stub = match routes {
-            Ok(routes) => Stub::start(routes, Arc::clone(contents) as _, on_performed).await,
+            Ok(routes) => {
+                let served = Served::new(contents, board);
+                Stub::start(routes, Arc::new(served), on_performed).await
+            }
             Err(error) => Err(error),
         };
         let stub = stub.map_err(|source| RehearsalError::Stub {

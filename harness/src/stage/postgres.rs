@@ -97,6 +97,12 @@ pub(super) fn ids(
         .collect()
 }
 
+/// The values of each row that statements spell out.
+pub(super) fn together(statements: &[Statement]) -> Vec<Vec<String>> {
+    let rows = statements.iter().flat_map(spelled::rows);
+    rows.map(|row| row.all().cloned().collect()).collect()
+}
+
 fn row_ids(
     manifest: &Manifest,
     dependency: &DependencyName,

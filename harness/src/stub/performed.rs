@@ -17,6 +17,10 @@ pub struct Performed {
     pub route: Option<String>,
     /// The job's id, where the route says where it stands and it stands there.
     pub job: Option<String>,
+    /// Further jobs that the same request is for.
+    pub others: Vec<String>,
+    /// The group of jobs that it is for, where the route says where that stands.
+    pub group: Option<String>,
     /// The message's name, where the path gives it.
     pub message: Option<String>,
     /// Whether it was a write, performed: it counts toward the outside requests.
@@ -72,7 +76,7 @@ impl Record {
             counts.requests += 1;
             if outcome.write {
                 counts.writes += 1;
-                for name in outcome.job.iter().chain(&outcome.message) {
+                for name in outcome.names() {
                     *counts.by_name.entry(name.clone()).or_default() += 1;
                 }
             }
@@ -83,6 +87,8 @@ impl Record {
             request,
             route: outcome.route.clone(),
             job: outcome.job.clone(),
+            others: outcome.others.clone(),
+            group: outcome.group.clone(),
             message: outcome.message.clone(),
             write: outcome.write,
             repeated: outcome.repeated,

@@ -8,7 +8,7 @@ use reqwest::header::HeaderName;
 use super::contents::{Content, Contents};
 use super::keys::Keys;
 use super::store::{self, Store};
-use crate::manifest::{Lookup, ReplyBody, Route, RouteReply, UnknownPlaceholder};
+use crate::manifest::{Lookup, Place, ReplyBody, Route, RouteReply, UnknownPlaceholder};
 use crate::place::{Captures, lookup, lookup_header, match_path};
 use crate::tap::HttpRequest;
 use crate::tap::http::message::ResponseMessage;
@@ -85,6 +85,10 @@ pub(super) struct Outcome {
     /// The route that it took, as the manifest writes it.
     pub(super) route: Option<String>,
     pub(super) job: Option<String>,
+    /// Further jobs that the same request is for.
+    pub(super) others: Vec<String>,
+    /// The group of jobs that it is for.
+    pub(super) group: Option<String>,
     pub(super) message: Option<String>,
     /// Whether a write is performed.
     pub(super) write: bool,
@@ -93,6 +97,13 @@ pub(super) struct Outcome {
     /// Whether no route fits.
     pub(super) stray: bool,
     pub(super) response: ResponseMessage,
+}
+
+impl Outcome {
+    /// Whom it is for.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.job.iter().chain(&self.others).chain(&self.message)
+    }
 }
 
 /// The routes of one stub.
@@ -149,6 +160,8 @@ impl Routes {
             None => Outcome {
                 route: None,
                 job: None,
+                others: Vec::new(),
+                group: None,
                 message: None,
                 write: false,
                 repeated: false,
@@ -160,7 +173,7 @@ impl Routes {
 
     pub(super) fn forget_keys(&self, meant: impl Fn(&str) -> bool) -> usize {
         let for_whom = |outcome: &Outcome| {
-            let mut names = outcome.job.iter().chain(&outcome.message);
+            let mut names = outcome.names();
             names.any(|name| meant(name))
         };
         self.keys.forget(for_whom)
@@ -168,19 +181,23 @@ impl Routes {
 
     fn take(&self, played: &PlayedRoute, captures: &Captures, request: &HttpRequest) -> Outcome {
         let route = &played.route;
-        let place = route.job.as_ref();
-        let job = place
-            .and_then(|place| {
+        let at = |place: Option<&Place>| {
+            place.map_or_else(Vec::new, |place| {
                 lookup(place, request, [route.path.as_str()])
-                    .into_iter()
-                    .next()
             })
-            .or_else(|| captures.get("job").map(str::to_owned));
+        };
+        let mut jobs = at(route.job.as_ref()).into_iter();
+        let job = jobs.next();
+        let job = job.or_else(|| captures.get("job").map(str::to_owned));
+        let others: Vec<String> = jobs.filter(|other| Some(other) != job.as_ref()).collect();
+        let group = at(route.group.as_ref()).into_iter().next();
         let message = captures.get("message").map(str::to_owned);
         let reply = played.next_reply();
         let outcome = |write, response| Outcome {
             route: Some(route.on()),
             job: job.clone(),
+            others: others.clone(),
+            group: group.clone(),
             message: message.clone(),
             write,
             repeated: false,

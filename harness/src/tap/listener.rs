@@ -32,6 +32,26 @@ pub struct TapContext {
     pub gate: Arc<Gate>,
 }
 
+impl TapContext {
+    /// Connects to the dependency. Whoever waits for it may be gone before: the dependency
+    /// may have seen a connection all the same, so it is told in any case whose that was.
+    pub(crate) fn connect(&self) -> impl Future<Output = io::Result<TcpStream>> + use<> {
+        let (upstream, dependency) = (self.upstream, self.dependency.clone());
+        let director = Arc::clone(&self.director);
+        let connecting = tokio::spawn(async move {
+            let stream = TcpStream::connect(upstream).await?;
+            director.reached(&dependency, stream.local_addr()?);
+            stream.set_nodelay(true)?;
+            Ok(stream)
+        });
+        async {
+            connecting
+                .await
+                .unwrap_or_else(|ended| Err(io::Error::other(ended)))
+        }
+    }
+}
+
 /// One accepted connection.
 #[derive(Clone)]
 pub struct ConnectionContext {

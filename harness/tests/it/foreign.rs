@@ -55,17 +55,43 @@ cases! {
     a_consumer_is_patient_with_an_ill_queue "receive-without-pause"
     a_lock_goes_with_its_connection "two-faults-one-stage"
     a_broker_without_a_tap_is_asked_what_waits "unseen-broker"
+    a_system_is_quicker_than_its_answer "published-before-commit"
+    celery_deletes_early_unless_told_otherwise "celery-early-ack"
+    a_batch_is_called_back_once "batch-callback"
+    one_write_for_several_messages "digest"
+    the_parts_of_a_job_are_messages_too "fan-out"
 }
 
-fn judged_as_expected(case: &str) {
-    let Some(path) = FOREIGN.path() else { return };
+/// What no place reads is not judged, and that is told.
+#[test]
+fn what_celery_wraps_is_an_error_where_nobody_unwraps_it() {
+    let wrapped = r#"[{ body: "$ | base64 | json | $.body | base64 | json | $[0][0]" }]"#;
+    let plain = "[{ body: $.headers.argsrepr }]";
+    let Some(scenarios) = run("celery-early-ack", &[(wrapped, plain)]) else {
+        return;
+    };
+    for scenario in scenarios {
+        assert_eq!(scenario["verdict"], "error", "{scenario}");
+        let report = scenario.to_string();
+        assert!(report.contains("base64"), "{report}");
+    }
+}
+
+/// The scenarios of a case as its summary has them, with some texts of its manifest replaced.
+fn run(case: &str, altered: &[(&str, &str)]) -> Option<Vec<Value>> {
+    let path = FOREIGN.path()?;
     let root = TempDir::new().unwrap();
     copy(&FOREIGN.source().join(case), root.path());
     for shared in ["base.py", "content.txt"] {
         fs::copy(FOREIGN.source().join(shared), root.path().join(shared)).unwrap();
     }
-    let expected = fs::read(root.path().join("expected.json")).unwrap();
-    let expected: BTreeMap<String, Expected> = serde_json::from_slice(&expected).unwrap();
+    let manifest = root.path().join("rehearsal.yaml");
+    let mut text = fs::read_to_string(&manifest).unwrap();
+    for (as_it_is, instead) in altered {
+        assert!(text.contains(as_it_is), "{case}: {as_it_is}");
+        text = text.replace(as_it_is, instead);
+    }
+    fs::write(manifest, text).unwrap();
     let summary = root.path().join("summary.json");
     let done = Command::new(env!("CARGO_BIN_EXE_rehearse"))
         .args(["-j", "2", "--report", "json=summary.json", "features"])
@@ -76,8 +102,17 @@ fn judged_as_expected(case: &str) {
     let seen = said(&done);
     let summary = fs::read(summary).unwrap_or_else(|error| panic!("{error}\n{seen}"));
     let summary: Value = serde_json::from_slice(&summary).unwrap();
-    let scenarios = summary["scenarios"].as_array().unwrap();
+    let scenarios = summary["scenarios"].as_array().unwrap().clone();
     assert!(!scenarios.is_empty(), "{seen}");
+    Some(scenarios)
+}
+
+fn judged_as_expected(case: &str) {
+    let Some(scenarios) = run(case, &[]) else {
+        return;
+    };
+    let expected = fs::read(FOREIGN.source().join(case).join("expected.json")).unwrap();
+    let expected: BTreeMap<String, Expected> = serde_json::from_slice(&expected).unwrap();
     for scenario in scenarios {
         let name = scenario["name"].as_str().unwrap();
         let variant = ["broken", "mended"]
@@ -86,10 +121,10 @@ fn judged_as_expected(case: &str) {
             .unwrap_or("other");
         let wanted = &expected[variant];
         let verdict = scenario["verdict"].as_str().unwrap();
-        assert_eq!(verdict, wanted.verdict, "{name}\n{seen}");
         let report = scenario.to_string();
+        assert_eq!(verdict, wanted.verdict, "{name}\n{report}");
         for text in &wanted.says {
-            assert!(report.contains(text), "{name}: no `{text}` in\n{seen}");
+            assert!(report.contains(text), "{name}: no `{text}` in\n{report}");
         }
     }
 }

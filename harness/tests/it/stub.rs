@@ -36,6 +36,7 @@ fn route(method: &str, path: &str, status: u16, reply: ReplyBody) -> Route {
         write: Some(false),
         store: false,
         job: None,
+        group: None,
         key_header: None,
         replies: vec![RouteReply {
             status,

@@ -288,6 +288,8 @@ mod writing {
                 repeated: false,
                 message: None,
                 job: Some(crate::judge::story::job("M1")),
+                others: Vec::new(),
+                group: None,
                 status: 202,
             })
             .accepted("M1")

@@ -65,7 +65,36 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
             evidence: vec![*at],
         });
     }
+    violations.extend(groups(evidence));
     violations
+}
+
+/// Writes for a group of jobs: one for each.
+fn groups(evidence: Evidence<'_>) -> Vec<Violation> {
+    let mut writes: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    for entry in evidence.entries {
+        if let Event::Performed {
+            write: true,
+            route,
+            group: Some(group),
+            ..
+        } = &entry.event
+        {
+            let of = (route.as_deref().unwrap_or_default(), group.as_str());
+            writes.entry(of).or_default().push(entry.seq);
+        }
+    }
+    let twice = writes.into_iter().filter(|(_, writes)| writes.len() > 1);
+    twice
+        .map(|((route, group), writes)| Violation {
+            invariant: NAME,
+            text: format!(
+                "the outside write for the group {group:?} at {route} was performed {} times",
+                writes.len()
+            ),
+            evidence: writes,
+        })
+        .collect()
 }
 
 /// Where each write was performed.

@@ -157,10 +157,12 @@ fn a_write_whose_job_cannot_be_told_is_asked_for() {
             repeated: false,
             message: None,
             job: job.map(str::to_owned),
+            others: Vec::new(),
+            group: None,
             status: 202,
         })
     };
-    doubted(&nameless(None), "say `job` at their route");
+    doubted(&nameless(None), "say `job` or `group` at their route");
     assert_eq!(nameless(Some("another")).judged().verdict, Verdict::Failed);
 }
 

@@ -118,6 +118,7 @@ impl State {
         stage: &StageName,
         message: Option<&MessageName>,
         passer: &Incarnation,
+        late: bool,
     ) -> (Vec<(FaultId, Phase)>, Vec<(FaultId, Phase, Moment)>) {
         let (mut due, mut totals) = (Vec::new(), Vec::new());
         for entry in &mut self.entries {
@@ -127,7 +128,9 @@ impl State {
                 Phase::Over => continue,
             };
             for moment in moments {
-                if moment.counts(stage, message) {
+                // Whatever asks for anybody's passage has counted it already.
+                let counted = late && moment.is_anybodys();
+                if !counted && moment.counts(stage, message) {
                     entry.passed += 1;
                     if let Moment::Passed { times, .. } = &moment
                         && entry.passed >= *times

@@ -64,8 +64,8 @@ impl Director for Board {
                 board.inject(&call, Side::Before, "dropped: its author is ending", None);
                 return Before::Discard(Discard::Close);
             }
-            if let Some(ids) = board.strangers_sent(&call) {
-                board.acquainted(&ids).await;
+            if let Some(job) = board.job_served(&call) {
+                board.until_told(&job).await;
             }
             let passages = match &call.request {
                 Request::Http(request) if call.dependency.as_str() == checkpoint::DEPENDENCY => {
@@ -121,18 +121,11 @@ impl Director for Board {
     ) -> BoxFuture<'static, After> {
         self.note_copy(&call, &reply);
         self.survey_reply(&call, &reply);
-        let strangers = self.strangers_delivered(&call, &reply);
-        if strangers.is_none() {
-            let orphans = self.record_reply(&call, &reply, deliverable);
-            self.give_back(orphans);
-        }
+        self.learn_told(&call, &reply);
+        let orphans = self.record_reply(&call, &reply, deliverable);
+        self.give_back(orphans);
         let board = self.clone();
         Box::pin(async move {
-            if let Some(ids) = strangers {
-                board
-                    .record_strangers(&call, &reply, deliverable, ids)
-                    .await;
-            }
             board.doubt_hidden(&call, &reply);
             let passages = stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
             if !deliverable || board.is_ending(&call.author) {
@@ -203,7 +196,7 @@ impl Board {
         }
         let guard = HeldGuard::new(self.clone(), call, side);
         let mut triggered = self.pass(call, passages).await;
-        triggered.extend(self.interfere(call, side, interfered).await);
+        triggered.extend(self.interfere(call, side, interfered));
         let held = self.carry_out(call, triggered).await;
         drop(guard);
         held

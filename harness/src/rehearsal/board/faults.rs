@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 
 use super::doom::Doom;
 use super::state::Armed;
+use super::unclear::{self, Waiting};
 use super::{Board, Delivery, Life, decision};
 use crate::fault::{Effect, Fault, Point, Whose};
 use crate::history::Event;
@@ -95,19 +96,22 @@ impl Board {
     }
 
     /// Finds the faults that a passage triggers. `side` is none for those that act where
-    /// the stage is bound, else the boundary at which a call is interfered with.
+    /// the stage is bound, else the boundary at which a call is interfered with. `later`:
+    /// it may be told later whose it was.
     pub(super) fn trigger(
         &self,
         call: &Call,
         place: Place<'_>,
         side: Option<Side>,
         message: Option<&MessageName>,
+        mut later: Option<&mut Vec<Waiting>>,
     ) -> Vec<Triggered> {
         let mut triggered = Vec::new();
         let mut doubts = Vec::new();
         {
             let mut now = self.state();
-            let in_hand = now.in_hand(&call.author);
+            let mut in_hand = now.in_hand(&call.author);
+            in_hand.extend(now.may_have_in_hand(&call.author));
             let in_flight = decision::in_flight(&now, call, message);
             let invocation = invocation(call);
             for armed in &mut now.faults {
@@ -117,13 +121,21 @@ impl Board {
                 match whose(&armed.fault.whose, message, &in_hand) {
                     Match::No => continue,
                     Match::Doubt => {
-                        doubts.push(format!(
+                        let doubt = format!(
                             "{place} passed at {} and it cannot be told whose it was, which \
                              `{}` waits for; {}",
                             call.id,
                             armed.fault,
                             self.0.manifest.how_to_recognise(&call.dependency)
-                        ));
+                        );
+                        match &mut later {
+                            Some(later) => later.push(Waiting {
+                                fault: armed.id,
+                                at: unclear::at(place, call.id),
+                                doubt,
+                            }),
+                            None => doubts.push(doubt),
+                        }
                         continue;
                     }
                     Match::Yes => {}
@@ -153,6 +165,17 @@ impl Board {
             self.doubt(reason);
         }
         triggered
+    }
+
+    /// Those of them that wait for particular messages, in words.
+    pub(super) fn aimed(&self, triggered: &[Triggered]) -> Vec<String> {
+        let state = self.state();
+        let faults = state.faults.iter();
+        faults
+            .filter(|armed| armed.fault.whose != Whose::Any)
+            .filter(|armed| triggered.iter().any(|one| one.fault == armed.id))
+            .map(|armed| armed.fault.to_string())
+            .collect()
     }
 
     /// Sends a signal on behalf of faults and returns once it was seen to arrive.
@@ -319,6 +342,22 @@ fn invocation(call: &Call) -> Option<&str> {
 }
 
 impl Armed {
+    /// Counts a passage that could not be told in time; says whether the fault would have
+    /// acted on it.
+    pub(super) fn passes_unseen(&mut self, message: &MessageName) -> bool {
+        let meant = match &self.fault.whose {
+            Whose::Any => false,
+            Whose::Each => true,
+            Whose::These(wanted) => wanted.contains(message),
+        };
+        if !meant || self.disarmed {
+            return false;
+        }
+        let passages = self.passages.entry(Some(message.clone())).or_default();
+        *passages += 1;
+        self.fault.times.includes(*passages)
+    }
+
     /// Counts a matching passage; says whether the fault acts on it.
     fn acts_on(&mut self, invocation: Option<&str>, message: Option<&MessageName>) -> bool {
         let key = invocation.map(|invocation| (invocation.to_owned(), message.cloned()));

@@ -4,11 +4,13 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::super::client::is_submission;
+use super::super::client::{is_submission, told_job};
 use super::super::deliveries::Delivery;
 use super::super::facts::{self, Fact};
 use super::Board;
 use super::faults::{Place, Triggered};
+use super::passages::{Whose, one_or_nobody};
+use super::unclear::{About, Whom};
 use crate::fault::Point;
 use crate::ids::{Author, FaultId, MessageName, RoleName, StageName};
 use crate::shape::Shape;
@@ -81,7 +83,7 @@ impl Board {
     }
 
     /// Finds the faults that interfere with a call.
-    pub(super) async fn interfere(
+    pub(super) fn interfere(
         &self,
         call: &Call,
         side: Side,
@@ -93,32 +95,65 @@ impl Board {
                 Interfered::Stage(passage) => {
                     let place = Place::Stage(&passage.stage);
                     for subject in &passage.subjects {
-                        for message in self.passing(call, &passage.stage, subject).await {
-                            let message = message.as_ref();
-                            triggered.extend(self.trigger(call, place, Some(side), message));
-                        }
+                        let whom = self.passing(call, &passage.stage, subject);
+                        triggered.extend(self.trigger_for_all(call, place, side, whom));
                     }
                 }
                 Interfered::Call(shape, subjects) => {
                     let place = Place::Call(&shape);
                     for subject in &subjects {
-                        let messages = self.attribute(call, subject).await;
-                        if messages.is_empty() {
-                            triggered.extend(self.trigger(call, place, Some(side), None));
-                        }
-                        for message in &messages {
-                            triggered.extend(self.trigger(call, place, Some(side), Some(message)));
-                        }
+                        let whom = self.whom(call, subject);
+                        triggered.extend(self.trigger_for_all(call, place, side, whom));
                     }
                 }
                 Interfered::Submission => {
                     let message = self.submitted_by(call);
-                    let found = self.trigger(call, Place::Submission, Some(side), message.as_ref());
+                    let message = message.as_ref();
+                    let found = self.trigger(call, Place::Submission, Some(side), message, None);
                     triggered.extend(found);
                 }
             }
         }
         triggered
+    }
+
+    fn trigger_for_all(
+        &self,
+        call: &Call,
+        place: Place<'_>,
+        side: Side,
+        whom: Whom,
+    ) -> Vec<Triggered> {
+        let Whom {
+            messages,
+            presumed,
+            open,
+        } = whom;
+        let first = messages.first().cloned();
+        let open = open.map(|open| self.keep_open(open, first.as_ref(), [], About::Entry));
+        let mut triggered = Vec::new();
+        for message in one_or_nobody(messages) {
+            let whose = Whose {
+                message,
+                presumed: presumed.clone(),
+                open,
+            };
+            triggered.extend(self.trigger_for(call, place, Some(side), whose));
+        }
+        triggered
+    }
+
+    /// A client is about to be told its job.
+    pub(super) fn learn_told(&self, call: &Call, reply: &Reply) {
+        if call.author != Author::Client {
+            return;
+        }
+        let Some(job) = told_job(&self.0.manifest, call, reply) else {
+            return;
+        };
+        if let Some(message) = self.submitted_by(call) {
+            self.learn_alias(&job, &message);
+        }
     }
 
     fn submitted_by(&self, call: &Call) -> Option<MessageName> {

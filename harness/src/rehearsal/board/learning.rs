@@ -5,8 +5,9 @@ use super::super::facts::Fact;
 use super::super::unnamed::Kind;
 use super::Board;
 use super::state::DeliveredMessage;
-use super::unnamed::name_or_note;
+use super::unclear::About;
 use crate::history::Event;
+use crate::ids::MessageName;
 use crate::place;
 use crate::tap::Call;
 
@@ -14,6 +15,7 @@ impl Board {
     /// Takes a fact in: history, deliveries, aliases. Gives back what nobody got.
     pub(super) fn learn(&self, call: &Call, fact: Fact, deliverable: bool) -> Option<Delivery> {
         let state = &mut *self.state();
+        let mut unnamed = None;
         let (event, orphan) = match fact {
             Fact::Sent {
                 queue,
@@ -26,9 +28,19 @@ impl Board {
                 };
                 let mut all = ids.clone();
                 all.push(message_id.clone());
-                let message = name_or_note(state, call, kind, &all, &item);
-                if let Some(message) = &message {
-                    state.aliases.learn(&message_id, message);
+                let message = self.name_or_note(state, call, kind, &all, &item);
+                match &message {
+                    Some(message) => {
+                        state.learn(&message_id, message);
+                    }
+                    None => {
+                        let about = About::Copy {
+                            message_id: message_id.clone(),
+                            receipt: None,
+                            body: None,
+                        };
+                        unnamed = Some((all, about));
+                    }
                 }
                 (
                     Event::Sent {
@@ -69,19 +81,26 @@ impl Board {
                 if state.aliases.messages(&ids).is_empty()
                     && let Some(message) = state.take_foreign(&body)
                 {
-                    state.aliases.learn(&message_id, &message);
+                    state.learn(&message_id, &message);
                 }
                 let kind = Kind::Delivered {
                     queue: queue.clone(),
                 };
-                let message = name_or_note(state, call, kind, &ids, &item);
+                let message = self.name_or_note(state, call, kind, &ids, &item);
                 if let Some(message) = &message {
-                    state.aliases.learn(&message_id, message);
-                    state.aliases.learn(&receipt, message);
+                    state.learn(&message_id, message);
+                    state.learn(&receipt, message);
                     state
                         .bodies
                         .entry(message.clone())
                         .or_insert_with(|| DeliveredMessage::of(&body, &item));
+                } else {
+                    let about = About::Copy {
+                        message_id: message_id.clone(),
+                        receipt: Some(receipt.clone()),
+                        body: Some(DeliveredMessage::of(&body, &item)),
+                    };
+                    unnamed = Some((ids, about));
                 }
                 let mut orphan = None;
                 if let Some(owner) = call.author.incarnation() {
@@ -126,18 +145,23 @@ impl Board {
             Fact::Deleted { receipt } => {
                 let known = state.deliveries.known(&receipt);
                 state.deliveries.end(&receipt);
+                let message_id = known.as_ref().map(|known| known.message_id.clone());
+                let message = known.and_then(|known| known.message);
+                unnamed = of_copy(message.as_ref(), message_id.as_ref());
                 let event = Event::Deleted {
                     call: call.id,
                     author: call.author.clone(),
-                    message_id: known.as_ref().map(|known| known.message_id.clone()),
-                    message: known.and_then(|known| known.message),
+                    message_id,
+                    message,
                     receipt,
                 };
                 (event, None)
             }
             Fact::VisibilityChanged { receipt, seconds } => {
                 let known = state.deliveries.known(&receipt);
+                let message_id = known.as_ref().map(|known| known.message_id.clone());
                 let message = known.and_then(|known| known.message);
+                unnamed = of_copy(message.as_ref(), message_id.as_ref());
                 if seconds == 0 {
                     state.deliveries.end(&receipt);
                 } else {
@@ -156,6 +180,10 @@ impl Board {
         };
         let seq = self.0.history.append(event);
         state.effects.note(&call.author, seq);
+        if let Some((ids, about)) = unnamed {
+            self.keep_unnamed(state, seq, &ids, about);
+        }
+        self.clear(state);
         orphan
     }
 
@@ -164,4 +192,13 @@ impl Board {
             tokio::spawn(actor.expire(orphans));
         }
     }
+}
+
+/// What is told of a copy whose message nobody knows yet.
+fn of_copy(
+    message: Option<&MessageName>,
+    message_id: Option<&String>,
+) -> Option<(Vec<String>, About)> {
+    let message_id = message_id.filter(|_| message.is_none())?;
+    Some((vec![message_id.clone()], About::Entry))
 }

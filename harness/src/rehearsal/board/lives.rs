@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::ExpectedDeath;
 use super::super::deliveries::Delivery;
+use super::unclear::About;
 use super::{Board, Life};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, DependencyName, Incarnation, MessageName, RoleName};
@@ -117,12 +118,16 @@ impl Board {
         signal: Option<String>,
         wanted: Option<DeathCause>,
     ) -> DeathCause {
-        let (cause, in_hand) = {
-            let mut state = self.state();
+        let mut state = self.state();
+        let (cause, in_hand, unnamed) = {
             state.forget(incarnation);
-            let unsettled: BTreeSet<MessageName> = state
-                .deliveries
-                .unsettled_of(incarnation)
+            let hand = state.deliveries.unsettled_of(incarnation);
+            let unnamed: Vec<String> = hand
+                .iter()
+                .filter(|delivery| delivery.message.is_none())
+                .map(|delivery| delivery.message_id.clone())
+                .collect();
+            let unsettled: BTreeSet<MessageName> = hand
                 .into_iter()
                 .filter_map(|delivery| delivery.message.clone())
                 .collect();
@@ -136,15 +141,18 @@ impl Board {
             } else {
                 DeathCause::Unexpected
             };
-            (wanted.unwrap_or(by_itself), unsettled)
+            (wanted.unwrap_or(by_itself), unsettled, unnamed)
         };
-        self.0.history.append(Event::Exited {
+        let entry = self.0.history.append(Event::Exited {
             incarnation: incarnation.clone(),
             code,
             signal,
             cause,
             in_hand: in_hand.into_iter().collect(),
         });
+        for copy in unnamed {
+            self.keep_unnamed(&mut state, entry, &[copy], About::Entry);
+        }
         cause
     }
 

@@ -2,7 +2,8 @@
 
 use super::Board;
 use super::state::DeliveredMessage;
-use crate::history::Event;
+use super::unclear::About;
+use crate::history::{Event, Other};
 use crate::ids::{Author, CallId, DependencyName, MessageName, RoleName};
 use crate::stub::Performed;
 
@@ -16,8 +17,9 @@ impl Board {
         self.0.outages.declare(message);
         let mut state = self.state();
         for id in ids {
-            state.aliases.learn(id, message);
+            state.learn(id, message);
         }
+        self.clear(&mut state);
         state.declared += 1;
         if let Some(role) = kills {
             state.announced.insert(message.clone(), role);
@@ -37,7 +39,7 @@ impl Board {
     /// The harness is about to put a message on a queue.
     pub(in crate::rehearsal) fn putting(&self, message: &MessageName, body: &str) {
         let mut state = self.state();
-        state.aliases.learn(message.as_str(), message);
+        state.learn(message.as_str(), message);
         drop(state);
         self.putting_copy(message, body);
         let content = self.0.history.blob(body.as_bytes());
@@ -59,7 +61,7 @@ impl Board {
     pub(in crate::rehearsal) fn put(&self, message: &MessageName, queue: &str, message_id: &str) {
         {
             let mut state = self.state();
-            state.aliases.learn(message_id, message);
+            state.learn(message_id, message);
             state.foreign.retain(|(_, waiting)| waiting != message);
         }
         let call = self.own_call();
@@ -74,7 +76,10 @@ impl Board {
             message: Some(message.clone()),
             ids: Vec::new(),
         });
-        self.state().effects.note(&Author::Client, seq);
+        let mut state = self.state();
+        state.effects.note(&Author::Client, seq);
+        self.clear(&mut state);
+        drop(state);
         self.0.history.nudge();
     }
 
@@ -86,25 +91,33 @@ impl Board {
     }
 
     pub(in crate::rehearsal) fn accepted(&self, message: &MessageName, job: &str) {
-        {
-            let mut state = self.state();
-            state.aliases.learn(job, message);
-            state.submitting.remove(message);
-        }
         let seq = self.0.history.append(Event::Accepted {
             message: message.clone(),
             job: job.to_owned(),
         });
-        self.state().effects.note(&Author::Client, seq);
+        let mut state = self.state();
+        state.learn(job, message);
+        state.effects.note(&Author::Client, seq);
+        self.clear(&mut state);
+        state.submitting.remove(message);
+        state.unanswered.remove(message);
+        drop(state);
         self.0.history.nudge();
     }
 
     pub(in crate::rehearsal) fn refused(&self, message: &MessageName, reason: &str) {
-        self.state().submitting.remove(message);
         self.0.history.append(Event::Refused {
             message: message.clone(),
             reason: reason.to_owned(),
         });
+        let mut state = self.state();
+        state.submitting.remove(message);
+        if self.0.history.tally(|tally| tally.job(message).is_none()) {
+            state.unanswered.insert(message.clone());
+        }
+        self.adopt_copies(&mut state);
+        drop(state);
+        self.0.history.nudge();
     }
 
     /// A service that the harness plays has answered a request.
@@ -123,11 +136,18 @@ impl Board {
                 "`{dependency}` was asked for `{request}`, which fits none of its routes in the manifest: add the route"
             ));
         }
-        if performed.write && message.is_none() {
+        if performed.write && message.is_none() && performed.group.is_none() {
             self.note_strange_write(dependency, performed);
         }
+        let others = performed.others.iter().map(|job| Other {
+            job: job.clone(),
+            message: self.state().aliases.get(job).cloned(),
+        });
+        let others = others.collect();
         let dependency = dependency.clone();
-        self.0.history.append(Event::Performed {
+        let unnamed = job.clone().filter(|_| message.is_none());
+        let mut state = self.state();
+        let entry = self.0.history.append(Event::Performed {
             dependency,
             request,
             route: performed.route.clone(),
@@ -135,8 +155,13 @@ impl Board {
             repeated: performed.repeated,
             message,
             job,
+            others,
+            group: performed.group.clone(),
             status: performed.status,
         });
+        if let Some(job) = unnamed {
+            self.keep_unnamed(&mut state, entry, &[job], About::Entry);
+        }
     }
 
     /// A message of a dead-letter queue was put back on the queue that it came from.

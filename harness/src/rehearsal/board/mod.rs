@@ -10,6 +10,7 @@
 
 mod boundary;
 mod calls;
+mod clearing;
 mod cuts;
 mod decision;
 mod doom;
@@ -21,10 +22,11 @@ mod lives;
 mod messages;
 mod outages;
 mod passages;
+mod presumed;
 mod quiet;
 mod record;
 mod state;
-mod strangers;
+mod unclear;
 mod unnamed;
 
 use std::collections::BTreeMap;

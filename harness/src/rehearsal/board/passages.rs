@@ -4,47 +4,58 @@ use std::collections::BTreeSet;
 
 use super::Board;
 use super::faults::{Place, Triggered};
+use super::unclear::{self, About, Strike, Whom};
 use crate::checkpoint::Announcement;
 use crate::history::Event;
 use crate::ids::{Incarnation, MessageName, StageName};
 use crate::manifest::Stage;
-use crate::stage::{self, JOB, Passage, Subject};
-use crate::tap::{Call, HttpRequest};
+use crate::stage::{self, Effect, JOB, Passage, Subject};
+use crate::tap::{Call, HttpRequest, Side};
 
 impl Board {
-    /// The messages of a passage. Ids that mean nothing yet are waited for while a
-    /// submission is under way: its answer may be on its way, unless it waits for this
-    /// very call.
-    pub(super) async fn attribute(&self, call: &Call, subject: &Subject) -> BTreeSet<MessageName> {
-        let may_wait = self.may_await_submissions(&call.author);
-        let under_way = self.under_way();
-        let found = self
-            .until(|| {
-                let state = self.state();
-                let messages = state.aliases.of_subject(subject);
-                let something_to_find = !(subject.ids.is_empty() && subject.inherited.is_empty());
-                let waits =
-                    may_wait && messages.is_empty() && something_to_find && under_way.lasts(&state);
-                (!waits).then_some(messages)
-            })
-            .await;
-        if found.is_empty() {
-            self.state()
-                .sole_in_hand(&call.author)
-                .into_iter()
-                .collect()
-        } else {
-            found
-        }
-    }
-
     /// Records the passages of a call; finds the faults that act where they are bound.
     pub(super) async fn pass(&self, call: &Call, passages: Vec<Passage>) -> Vec<Triggered> {
         let mut triggered = Vec::new();
-        for (passage, message) in self.note_passages(call, passages).await {
-            let place = Place::Stage(&passage);
-            triggered.extend(self.trigger(call, place, None, message.as_ref()));
+        for noted in self.note_passages(call, passages).await {
+            let place = Place::Stage(&noted.stage);
+            triggered.extend(self.trigger_for(call, place, None, noted.whose));
         }
+        triggered
+    }
+
+    /// Finds the faults that a passage triggers, also where it can only be told later whose
+    /// it is.
+    pub(super) fn trigger_for(
+        &self,
+        call: &Call,
+        place: Place<'_>,
+        side: Option<Side>,
+        whose: Whose,
+    ) -> Vec<Triggered> {
+        let Whose {
+            message,
+            presumed,
+            open,
+        } = whose;
+        let Some(open) = open else {
+            return self.trigger(call, place, side, message.as_ref(), None);
+        };
+        let message = message.or_else(|| self.cleared(open));
+        let is_presumed = message.is_none();
+        if let Some(message) = message.or(presumed) {
+            let triggered = self.trigger(call, place, side, Some(&message), None);
+            let strikes = self.aimed(&triggered).into_iter().map(|fault| Strike {
+                fault,
+                at: unclear::at(place, call.id),
+                taken_for: message.clone(),
+                presumed: is_presumed,
+            });
+            self.note_strikes(open, strikes.collect());
+            return triggered;
+        }
+        let mut waiting = Vec::new();
+        let triggered = self.trigger(call, place, side, None, Some(&mut waiting));
+        self.note_waiting(open, waiting);
         triggered
     }
 
@@ -91,42 +102,119 @@ impl Board {
     }
 
     /// Records the passages of a call, one for each message.
-    pub(super) async fn note_passages(
-        &self,
-        call: &Call,
-        passages: Vec<Passage>,
-    ) -> Vec<(StageName, Option<MessageName>)> {
+    pub(super) async fn note_passages(&self, call: &Call, passages: Vec<Passage>) -> Vec<Noted> {
         let Some(incarnation) = call.author.incarnation().cloned() else {
             return Vec::new();
         };
         let mut noted = Vec::new();
         for passage in passages {
             for subject in &passage.subjects {
-                let passing = self.passing(call, &passage.stage, subject).await;
-                for message in self.written(&passage.stage, subject, passing) {
-                    if let (Some(job), Some(message)) = (subject.captured.get(JOB), &message) {
-                        self.learn_alias(job, message);
-                    }
-                    let seq = self.0.history.append(Event::Stage {
-                        stage: passage.stage.clone(),
-                        incarnation: incarnation.clone(),
-                        call: call.id,
-                        message: message.clone(),
-                        captured: subject.captured.clone(),
-                    });
-                    if message.is_some() {
-                        self.state().effects.note(&call.author, seq);
-                    }
-                    self.note_stop(&passage.stage, &incarnation, subject);
+                let all = self.note_passage(call, &passage.stage, subject, &incarnation);
+                for one in all {
+                    let whose = &one.whose;
+                    let message = whose.message.as_ref().or(whose.presumed.as_ref());
                     let outages = &self.0.outages;
-                    outages
-                        .passed(&passage.stage, message.as_ref(), &incarnation)
-                        .await;
-                    noted.push((passage.stage.clone(), message));
+                    outages.passed(&one.stage, message, &incarnation).await;
+                    noted.push(one);
                 }
             }
         }
         noted
+    }
+
+    fn note_passage(
+        &self,
+        call: &Call,
+        stage: &StageName,
+        subject: &Subject,
+        incarnation: &Incarnation,
+    ) -> Vec<Noted> {
+        let Whom {
+            messages,
+            presumed,
+            open,
+        } = self.passing(call, stage, subject);
+        let mut noted = Vec::new();
+        let mut entries = Vec::new();
+        for message in self.written(stage, subject, one_or_nobody(messages)) {
+            if let (Some(job), Some(message)) = (subject.captured.get(JOB), &message) {
+                self.learn_alias(job, message);
+            }
+            self.make(call, stage, subject, message.as_ref());
+            let seq = self.0.history.append(Event::Stage {
+                stage: stage.clone(),
+                incarnation: incarnation.clone(),
+                call: call.id,
+                message: message.clone(),
+                captured: subject.captured.clone(),
+            });
+            if message.is_some() {
+                self.state().effects.note(&call.author, seq);
+            }
+            self.note_stop(stage, incarnation, subject);
+            entries.push(seq);
+            noted.push(Noted {
+                stage: stage.clone(),
+                whose: Whose {
+                    message,
+                    presumed: presumed.clone(),
+                    open: None,
+                },
+            });
+        }
+        if let Some(open) = open {
+            let more = self.reserve(call, stage, incarnation, subject, &open);
+            let first = open
+                .is_guessed()
+                .then(|| entries.first().copied())
+                .flatten();
+            let whom = noted.first().and_then(|one| one.whose.message.clone());
+            let about = About::Passage {
+                stage: stage.clone(),
+                incarnation: incarnation.clone(),
+                untold: matches!(subject.effect, Effect::Untold(_)),
+                job: subject.captured.get(JOB).cloned(),
+                told: whom.clone().or(presumed),
+            };
+            let entries = first.into_iter().chain(more);
+            let number = self.keep_open(open, whom.as_ref(), entries, about);
+            for one in &mut noted {
+                one.whose.open = Some(number);
+            }
+        }
+        noted
+    }
+
+    /// The system may make a message of its own here.
+    fn make(
+        &self,
+        call: &Call,
+        stage: &StageName,
+        subject: &Subject,
+        parent: Option<&MessageName>,
+    ) {
+        let makes = self.0.manifest.stages.get(stage);
+        let makes = makes.and_then(|stage| stage.makes.as_ref());
+        let Some(job) = makes.and_then(|name| subject.captured.get(name)) else {
+            return;
+        };
+        let mut state = self.state();
+        if state.aliases.get(job).is_some() {
+            return;
+        }
+        let of = parent.map_or("made", MessageName::as_str).to_owned();
+        let number = state.made.entry(of.clone()).or_default();
+        *number += 1;
+        let message = MessageName::new(format!("{of}.{number}"));
+        self.0.history.append(Event::Made {
+            message: message.clone(),
+            parent: parent.cloned(),
+            job: job.clone(),
+            stage: stage.clone(),
+            call: call.id,
+        });
+        state.learn(job, &message);
+        self.clear(&mut state);
     }
 
     /// Consumption may just have stopped.
@@ -145,32 +233,50 @@ impl Board {
         self.state().stop.clone()
     }
 
-    /// Whose passage it is: one for each message, or one of nobody.
-    pub(super) async fn passing(
-        &self,
-        call: &Call,
-        stage: &StageName,
-        subject: &Subject,
-    ) -> Vec<Option<MessageName>> {
+    /// Whose passage it is.
+    pub(super) fn passing(&self, call: &Call, stage: &StageName, subject: &Subject) -> Whom {
         let stage = self.0.manifest.stages.get(stage);
         if stage.is_some_and(Stage::is_nobodys) {
-            return vec![None];
+            return Whom::nobody();
         }
-        let messages = self.attribute(call, subject).await;
-        if messages.is_empty() {
-            vec![None]
-        } else {
-            messages.into_iter().map(Some).collect()
-        }
+        self.whom(call, subject)
     }
 
     /// From now on this id means that message, whoever was told.
-    fn learn_alias(&self, id: &str, message: &MessageName) {
-        if self.state().aliases.learn(id, message) {
+    pub(super) fn learn_alias(&self, id: &str, message: &MessageName) {
+        let mut state = self.state();
+        if state.learn(id, message) {
             self.0.history.append(Event::Alias {
                 id: id.to_owned(),
                 message: message.clone(),
             });
+            self.clear(&mut state);
         }
+    }
+}
+
+/// A passage that was recorded.
+#[derive(Debug)]
+pub(super) struct Noted {
+    stage: StageName,
+    whose: Whose,
+}
+
+/// Whose one passage is.
+#[derive(Debug)]
+pub(super) struct Whose {
+    pub(super) message: Option<MessageName>,
+    /// Whose it can only be.
+    pub(super) presumed: Option<MessageName>,
+    /// By which it is told later.
+    pub(super) open: Option<u64>,
+}
+
+/// One passage for each message, or one of nobody.
+pub(super) fn one_or_nobody(messages: BTreeSet<MessageName>) -> Vec<Option<MessageName>> {
+    if messages.is_empty() {
+        vec![None]
+    } else {
+        messages.into_iter().map(Some).collect()
     }
 }

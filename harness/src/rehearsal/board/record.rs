@@ -32,6 +32,7 @@ impl Board {
                 _ => state.aliases.messages(&ids),
             };
             self.note_recognition(&mut state, call, &ids, !messages.is_empty());
+            self.note_company(&mut state, call);
             if !messages.is_empty() {
                 (messages, Attribution::Id)
             } else if let Some(message) = state.sole_in_hand(&call.author) {

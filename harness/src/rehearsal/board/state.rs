@@ -14,6 +14,7 @@ use super::super::ExpectedDeath;
 use super::super::aliases::Aliases;
 use super::super::deliveries::{Deliveries, Delivery};
 use super::super::unnamed::Unnamed;
+use super::unclear::UnclearOnes;
 use crate::fault::Fault;
 use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
@@ -43,6 +44,12 @@ pub(super) struct State {
     pub(super) unnamed: Unnamed,
     pub(super) deliveries: Deliveries,
     pub(super) submitting: BTreeSet<MessageName>,
+    /// Messages whose submission told no id.
+    pub(super) unanswered: BTreeSet<MessageName>,
+    /// How many messages the system made, by whom they were made for.
+    pub(super) made: BTreeMap<String, u32>,
+    /// What passed and may be named later.
+    pub(super) unclear: UnclearOnes,
     pub(super) held: BTreeMap<CallId, String>,
     pub(super) living: BTreeMap<Incarnation, Life>,
     /// The gates of those that live.

@@ -198,26 +198,28 @@ impl Board {
             .find(|((of, _), name)| of == dependency && *name == queue)
             .map_or_else(|| queue.to_owned(), |((_, name), _)| name.clone())
     }
-}
 
-/// The message of something that a queue took or handed over; if there is none, it
-/// is kept for [`Board::doubt_unnamed`].
-pub(super) fn name_or_note(
-    state: &mut State,
-    call: &Call,
-    kind: Kind,
-    ids: &[String],
-    item: &serde_json::Value,
-) -> Option<MessageName> {
-    let message = state.aliases.messages(ids).into_iter().next();
-    if message.is_none() && call.author.incarnation().is_some() {
-        state.unnamed.note(
-            (call.dependency.clone(), kind),
-            call.author.to_string(),
-            ids.to_vec(),
-            || Content::Message(item.clone()),
-            state.aliases.known(),
-        );
+    /// The message of something that a queue took or handed over; if there is none, it
+    /// is kept for [`Board::doubt_unnamed`].
+    pub(super) fn name_or_note(
+        &self,
+        state: &mut State,
+        call: &Call,
+        kind: Kind,
+        ids: &[String],
+        item: &serde_json::Value,
+    ) -> Option<MessageName> {
+        let message = state.aliases.messages(ids).into_iter().next();
+        let message = message.or_else(|| self.adopt(state, ids));
+        if message.is_none() && call.author.incarnation().is_some() {
+            state.unnamed.note(
+                (call.dependency.clone(), kind),
+                call.author.to_string(),
+                ids.to_vec(),
+                || Content::Message(item.clone()),
+                state.aliases.known(),
+            );
+        }
+        message
     }
-    message
 }

@@ -57,7 +57,7 @@ pub(crate) async fn serve<D: Dialect>(
     dialect: D,
 ) -> String {
     let mut client = Client::new(stream, context.closing.clone());
-    let mut upstream = Upstream::new(context.tap.upstream);
+    let mut upstream = Upstream::new(context.tap.clone());
     let (closing, cut) = (context.closing.clone(), context.cut.clone());
     let gate = Arc::clone(&context.tap.gate);
     let mut ending = Exchanges { context, dialect }
@@ -171,7 +171,6 @@ impl<D: Dialect> Exchanges<D> {
             let first = upstream
                 .forward(self.gate(), client, request.head(), body.clone())
                 .await;
-            self.tell_reached(&call, upstream);
             if first.extent == Extent::Whole {
                 let to_head = request.method == "HEAD";
                 let reply = upstream.reply(Some(client), to_head, || {}).await;
@@ -181,7 +180,6 @@ impl<D: Dialect> Exchanges<D> {
         let forwarded = upstream
             .forward(self.gate(), client, request.head(), body)
             .await;
-        self.tell_reached(&call, upstream);
         let Forwarded {
             extent,
             left,
@@ -224,12 +222,6 @@ impl<D: Dialect> Exchanges<D> {
             return Break(Ending::left());
         }
         self.deliver(call, request, reply, client).await
-    }
-
-    fn tell_reached(&self, call: &Call, upstream: &mut Upstream) {
-        if let Some(local) = upstream.newly_connected() {
-            self.director().reached(&call.dependency, local);
-        }
     }
 
     /// Reports a reply that nobody will get.

@@ -1,7 +1,5 @@
 //! The dependency's side of a connection: one for each client connection.
 
-use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use bytes::{Buf, Bytes};
@@ -14,6 +12,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use super::client::Client;
 use super::message::ResponseMessage;
 use super::reader::{BODY_LIMIT, End, NoMessage, Reader};
+use crate::tap::listener::TapContext;
 use crate::tap::{Discard, Extent, Gate};
 
 /// The dependency's side. Connected when the first call is passed on, so that a call
@@ -21,10 +20,8 @@ use crate::tap::{Discard, Extent, Gate};
 /// for the same reason connected anew if the dependency ended an idle connection
 /// while a call was held. Never for a call of which any byte was sent.
 pub(crate) struct Upstream {
-    address: SocketAddr,
+    tap: TapContext,
     link: Option<Link>,
-    /// Where the latest connection comes from, until somebody asked.
-    local: Option<SocketAddr>,
 }
 
 struct Link {
@@ -103,12 +100,8 @@ impl From<NoMessage> for Broken {
 }
 
 impl Upstream {
-    pub(crate) fn new(address: SocketAddr) -> Self {
-        Self {
-            address,
-            link: None,
-            local: None,
-        }
+    pub(crate) fn new(tap: TapContext) -> Self {
+        Self { tap, link: None }
     }
 
     /// Resolves, with the reason, when the dependency ends a connection on which no
@@ -142,18 +135,11 @@ impl Upstream {
         }
     }
 
-    /// The address of a connection that is new since this was asked last.
-    pub(crate) fn newly_connected(&mut self) -> Option<SocketAddr> {
-        self.local.take()
-    }
-
     /// Connects, or gives what became of the call instead.
     async fn connect(&mut self, gate: &Gate, client: &mut Client) -> Result<(), Forwarded> {
         let nothing = Forwarded::nothing();
         let connecting = gate.forward(async {
-            let link = Link::connect(self.address).await?;
-            self.local = link.writer.as_ref().local_addr().ok();
-            self.link = Some(link);
+            self.link = Some(Link::of(self.tap.connect().await?));
             Ok(())
         });
         let outcome = tokio::select! {
@@ -165,7 +151,7 @@ impl Upstream {
             Ok(Extent::Whole) => Ok(()),
             Ok(_) => Err(nothing),
             Err(error) => {
-                let reason = format!("cannot connect to {}: {error}", self.address);
+                let reason = format!("cannot connect to {}: {error}", self.tap.upstream);
                 Err(Forwarded {
                     unreachable: Some(reason),
                     ..nothing
@@ -222,14 +208,12 @@ impl Upstream {
 }
 
 impl Link {
-    async fn connect(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
+    fn of(stream: TcpStream) -> Self {
         let (reader, writer) = stream.into_split();
-        Ok(Self {
+        Self {
             reader: Reader::new(reader),
             writer,
-        })
+        }
     }
 
     /// Whether an idle connection is of no use any more. Asks the socket itself: the

@@ -98,7 +98,7 @@ pub(super) async fn serve(
         return "the gate was closed".to_owned();
     }
     let upstream = tokio::select! {
-        connected = TcpStream::connect(context.tap.upstream) => connected,
+        connected = context.tap.connect() => connected,
         reason = client.gone(usize::MAX) => return format!("the client {reason}"),
         () = context.closing.cancelled() => return "the tap was closed".to_owned(),
     };
@@ -110,8 +110,6 @@ pub(super) async fn serve(
             return format!("the dependency could not be reached: {error}");
         }
     };
-    let _ = upstream.set_nodelay(true);
-    tell_reached(&context, &upstream);
     let mut connection = Connection::new(context, client, Side::new(upstream));
     connection.session.elsewhere = shared.elsewhere(database(&startup[8..]));
     connection.session.prepared = shared.prepared;
@@ -124,13 +122,6 @@ pub(super) async fn serve(
     match ending {
         Ok(()) => "the client left".to_owned(),
         Err(ending) => connection.end(ending).await,
-    }
-}
-
-fn tell_reached(context: &ConnectionContext, upstream: &TcpStream) {
-    if let Ok(local) = upstream.local_addr() {
-        let tap = &context.tap;
-        tap.director.reached(&tap.dependency, local);
     }
 }
 
@@ -228,11 +219,10 @@ async fn cancel(context: &ConnectionContext, keys: &Keys, packet: &[u8], key: &[
     if context.tap.gate.is_closed() {
         return "a cancellation at a closed gate".to_owned();
     }
-    let upstream = match TcpStream::connect(context.tap.upstream).await {
+    let upstream = match context.tap.connect().await {
         Ok(upstream) => upstream,
         Err(error) => return format!("the dependency could not be reached: {error}"),
     };
-    tell_reached(context, &upstream);
     let forwarded = context
         .tap
         .gate

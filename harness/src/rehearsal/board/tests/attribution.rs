@@ -3,37 +3,6 @@
 use super::*;
 
 #[tokio::test]
-async fn an_id_that_means_nothing_yet_waits_for_the_submission_under_way() {
-    let bench = Bench::new();
-    bench.board.declare(&"M1".into(), None, &["M1"]);
-    bench.board.submitting(&"M1".into());
-    bench
-        .board
-        .arm(fault(Signal::SIGKILL, "tried", Some("M1"), Times::First(1)));
-    let call = bench.insert("tries", "job-M1");
-    let _ = bench.before(&call).await;
-    let mut held = bench.board.after(Arc::clone(&call), success(&call), true);
-    assert!(waits(&mut held).await, "its answer may be on its way");
-    bench.board.accepted(&"M1".into(), "job-M1");
-    assert!(matches!(held.await, After::Discard(_)));
-    assert_eq!(bench.passages(), [passed("tried", Some("M1"))]);
-}
-
-#[tokio::test]
-async fn a_refused_submission_ends_the_waiting() {
-    let bench = Bench::new();
-    bench.board.declare(&"M1".into(), None, &["M1"]);
-    bench.board.submitting(&"M1".into());
-    let call = bench.insert("tries", "job-of-nobody");
-    let _ = bench.before(&call).await;
-    let mut held = bench.board.after(Arc::clone(&call), success(&call), true);
-    assert!(waits(&mut held).await);
-    bench.board.refused(&"M1".into(), "422");
-    assert!(matches!(held.await, After::Deliver));
-    assert_eq!(bench.passages(), [passed("tried", None)]);
-}
-
-#[tokio::test]
 async fn a_call_without_any_id_is_about_the_one_message_in_hand() {
     let bench = Bench::new().with(&["M1", "M2"]);
     let _ = bench.receives(&bench.packer, &["M2"]).await;

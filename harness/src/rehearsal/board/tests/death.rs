@@ -181,7 +181,7 @@ async fn a_kill_that_was_decided_comes_to_pass_whoever_is_dropped_before_it() {
     drop(
         bench
             .board
-            .trigger(&call, Place::Stage(&stage), None, Some(&"M1".into())),
+            .trigger(&call, Place::Stage(&stage), None, Some(&"M1".into()), None),
     );
     bench
         .board

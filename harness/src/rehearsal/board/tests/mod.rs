@@ -10,6 +10,7 @@ mod hands;
 mod interference;
 mod quiet;
 mod standing;
+mod unclear;
 mod unnamed;
 
 use std::collections::{BTreeMap, BTreeSet};

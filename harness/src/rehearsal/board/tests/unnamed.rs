@@ -25,6 +25,8 @@ impl Bench {
             sequence: 1,
             request: request.clone(),
             job: job.map(str::to_owned),
+            others: Vec::new(),
+            group: None,
             message: None,
             write: true,
             repeated: false,
