@@ -127,6 +127,8 @@ impl Told {
                 repeated: false,
                 message: Some(of()),
                 job: Some(job),
+                others: Vec::new(),
+                group: None,
                 status: 202,
                 route: None,
             });
