@@ -80,6 +80,7 @@ async fn measure(root: &Path, driver: DriverKind) -> Result<[Vec<Duration>; 3], 
     let ambient: Variables = std::env::vars_os().collect();
     let program = PathBuf::from(env!("CARGO_BIN_EXE_rehearse"));
     let options = VenueOptions {
+        built: false,
         driver: Some(driver),
         run: new_run_id(),
         directory: directory.path().to_owned(),

@@ -110,11 +110,13 @@ impl Application for Rehearsals {
         }
         // A live run would only have to make them again.
         if report.alive.is_empty() {
-            match database::remove_templates(&database::usual_base()) {
-                Ok(removed) => removed.iter().for_each(|path| {
-                    say(&format!("removed {}, a cached database", path.display()));
-                }),
-                Err(error) => problems.push(error.to_string()),
+            for base in database::usual_bases() {
+                match database::remove_templates(&base) {
+                    Ok(removed) => removed.iter().for_each(|path| {
+                        say(&format!("removed {}, a cached database", path.display()));
+                    }),
+                    Err(error) => problems.push(error.to_string()),
+                }
             }
         }
         if problems.is_empty() {

@@ -28,6 +28,9 @@ pub use scene::Scene;
 /// The variable that says how processes are run where no command line does.
 const DRIVER: &str = "REHEARSE_DRIVER";
 
+/// The variable that says that the system was built before: where there is no compiler.
+const BUILT: &str = "REHEARSE_NO_BUILD";
+
 /// What the suite needs to know of the machine.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
@@ -225,9 +228,15 @@ impl Suite {
             state_root,
             program,
         } = self.surroundings.clone();
+        let set = |name| {
+            ambient
+                .get(OsStr::new(name))
+                .is_some_and(|it| !it.is_empty())
+        };
         let driver = self.driver(run)?;
         let options = VenueOptions {
             driver: Some(driver),
+            built: set(BUILT),
             run: run.id.clone(),
             directory: run.directory.clone(),
             state_root,

@@ -31,6 +31,7 @@ async fn rehearse(
     let program = PathBuf::from(env!("CARGO_BIN_EXE_rehearse"));
     let ambient = std::env::vars_os().collect();
     let options = VenueOptions {
+        built: false,
         driver: None,
         run: RunId::new(run),
         directory: directory.path().join("reports"),

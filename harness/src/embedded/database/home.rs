@@ -7,12 +7,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use nix::sys::statvfs::statvfs;
+
 use super::copy;
 use super::error::DatabaseError;
 use super::installation::Installation;
 use super::server::blocking;
 use super::template::PASSWORD_FILE;
 use crate::deployment::{Account, Registry};
+
+/// What the servers and databases of a run may need together.
+const ROOM: u64 = 1 << 30;
+/// What stands here is in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// Where data that is not kept stands unless somebody says otherwise: in memory, if there
+/// is room for it. A container has 64 MiB there, unless it is started otherwise.
+pub(super) fn usual_base() -> PathBuf {
+    if free(Path::new(MEMORY)).is_some_and(|free| free >= ROOM) {
+        PathBuf::from(MEMORY)
+    } else {
+        std::env::temp_dir()
+    }
+}
+
+/// Everywhere that such data may stand.
+pub fn usual_bases() -> [PathBuf; 2] {
+    [PathBuf::from(MEMORY), std::env::temp_dir()]
+}
+
+/// How many bytes are left in the file system of a directory.
+fn free(directory: &Path) -> Option<u64> {
+    let told = statvfs(directory).ok()?;
+    told.blocks_available().checked_mul(told.fragment_size())
+}
 
 /// Where one server's data stands.
 #[derive(Clone, Debug)]

@@ -24,9 +24,10 @@ mod template;
 mod visitors;
 
 pub use error::DatabaseError;
+pub use home::usual_bases;
 pub use installation::{Installation, Origin, Version};
 pub use search::Search;
-pub use server::{Server, ServerOptions, usual_base};
+pub use server::{Server, ServerOptions};
 pub use template::remove_templates;
 pub use visitors::Visitor;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use sqlx::{Connection, Executor};
 
 use super::administration::{self, Administration, checked};
 use super::error::DatabaseError;
-use super::home::Home;
+use super::home::{Home, usual_base};
 use super::installation::{Installation, Version};
 use super::search::Search;
 use super::template::{self, PASSWORD_FILE, USER};
@@ -57,16 +57,6 @@ impl ServerOptions {
             base: usual_base(),
             log: log.into(),
         }
-    }
-}
-
-/// Where data that is not kept stands unless somebody says otherwise.
-pub fn usual_base() -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() {
-        memory.to_owned()
-    } else {
-        std::env::temp_dir()
     }
 }
 

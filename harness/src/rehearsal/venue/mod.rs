@@ -51,6 +51,8 @@ pub struct VenueOptions {
     pub database: Search,
     /// How processes are run, if not as the manifest says.
     pub driver: Option<DriverKind>,
+    /// Whether the system was built before.
+    pub built: bool,
 }
 
 /// What all rehearsals of one run share.
@@ -109,6 +111,7 @@ impl Venue {
             watchdog,
             database: search,
             driver: _,
+            built,
         } = options;
         let guard = RunGuard::begin(RunOptions {
             run: run.clone(),
@@ -127,7 +130,7 @@ impl Venue {
         } else {
             None
         };
-        for command in &manifest.build {
+        for command in manifest.build.iter().filter(|_| !built) {
             tell(&format!("building: {}", shown(command)));
             let log = logs.join("build.log");
             let values = BTreeMap::from([("root".to_owned(), root_of(&manifest))]);
