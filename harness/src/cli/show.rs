@@ -8,6 +8,7 @@ use clap::Args;
 use super::{Halt, MANIFEST, Surroundings};
 use crate::gherkin::{Exit, ScenarioOutcome};
 use crate::history::{self, Entry, Event};
+use crate::ids::MessageName;
 use crate::judge::{self, Evidence};
 use crate::manifest::{Manifest, nearest};
 use crate::report::Recorded;
@@ -173,7 +174,7 @@ fn choose<'l>(
 ) -> Result<Vec<&'l Line>, Halt> {
     if let Some(message) = &arguments.message {
         let known = lines.iter().flat_map(|line| &line.messages);
-        let known: BTreeSet<&str> = known.map(|name| name.as_str()).collect();
+        let known: BTreeSet<&str> = known.map(MessageName::as_str).collect();
         check_known("message", message, known)?;
     }
     if let Some(process) = &arguments.process {

@@ -47,7 +47,32 @@ pub(super) fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> V
     // What ended a step may stand in the history too.
     let told = |message: &str| outcome.evidence.iter().any(|one| one.message == message);
     evidence.retain(|one| !told(&one.message));
-    evidence
+    once(evidence)
+}
+
+/// What is found in the same words is told once, with how often and with all entries that
+/// show it.
+fn once(evidence: Vec<Evidence>) -> Vec<Evidence> {
+    let mut told: Vec<(Evidence, usize)> = Vec::new();
+    for one in evidence {
+        let same = |(other, _): &&mut (Evidence, usize)| {
+            (other.verdict, &other.message) == (one.verdict, &one.message)
+        };
+        match told.iter_mut().find(same) {
+            Some((other, times)) => {
+                other.entries.extend(one.entries);
+                *times += 1;
+            }
+            None => told.push((one, 1)),
+        }
+    }
+    let counted = told.into_iter().map(|(mut one, times)| {
+        if times > 1 {
+            one.message = format!("{} ({times} times)", one.message);
+        }
+        one
+    });
+    counted.collect()
 }
 
 /// Rules that are broken in the same words are told once, with how often and with all
@@ -92,4 +117,42 @@ pub(super) fn convicting(
     let excerpt = timeline::excerpt(&lines, &cited, EXCERPT);
     let is_cited = |seq| excerpt.cited.contains(&seq);
     timeline::printed(&excerpt.lines, is_cited, |_, text| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Event;
+    use crate::judge::story::Story;
+
+    #[test]
+    fn what_is_found_again_and_again_is_told_once_with_all_its_entries() {
+        let trouble = || Event::Trouble {
+            reason: "a seat is lost".to_owned(),
+        };
+        let story = Story::new().shipped("M1").then(trouble()).then(trouble());
+        let story = story.quiet().then(trouble());
+        let judgement = story.judged();
+        let outcome = ScenarioOutcome::left_out();
+        let evidence = evidence_of(&judgement, &outcome);
+        let of_trouble: Vec<_> = evidence
+            .iter()
+            .filter(|one| one.message.starts_with("a seat is lost"))
+            .collect();
+        assert_eq!(of_trouble.len(), 1, "{evidence:?}");
+        assert_eq!(of_trouble[0].message, "a seat is lost (3 times)");
+        assert_eq!(of_trouble[0].entries.len(), 3);
+    }
+
+    #[test]
+    fn the_excerpt_marks_what_is_cited_and_shows_what_led_there() {
+        let story = Story::new().shipped("M1").passed("shipped", "M1").quiet();
+        let judgement = story.judged();
+        let outcome = ScenarioOutcome::left_out();
+        let evidence = evidence_of(&judgement, &outcome);
+        let lines = convicting(&story.entries(), &outcome, &evidence);
+        assert!(lines.len() > 2 && lines.len() <= EXCERPT, "{lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with('▶')), "{lines:?}");
+        assert!(lines.iter().all(|line| line.contains("M1")), "{lines:?}");
+    }
 }

@@ -207,9 +207,13 @@ fn queues(manifest: &Manifest) -> Vec<(Part, String)> {
     }
     names
         .into_iter()
-        .map(|name| match dead.contains(&name) {
-            true => (Part::DeadLetters, name),
-            false => (Part::Queue, name),
+        .map(|name| {
+            let part = if dead.contains(&name) {
+                Part::DeadLetters
+            } else {
+                Part::Queue
+            };
+            (part, name)
         })
         .collect()
 }

@@ -201,8 +201,8 @@ impl Draft {
         }
     }
 
-    fn by(mut self, who: impl ToString) -> Self {
-        self.who = who.to_string();
+    fn by(mut self, who: impl Into<String>) -> Self {
+        self.who = who.into();
         self
     }
 

@@ -1,6 +1,7 @@
 //! Lines as a terminal shows them: number, time, who, which message, what.
 
 use super::{Kind, Line, Weight};
+use crate::ids::MessageName;
 
 /// How a part of a line stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub fn printed(
 
 fn about(line: &Line) -> String {
     const MOST: usize = 3;
-    let names: Vec<&str> = line.messages.iter().map(|name| name.as_str()).collect();
+    let names: Vec<&str> = line.messages.iter().map(MessageName::as_str).collect();
     match names.len() {
         0..=MOST => names.join(","),
         more => format!("{},+{}", names[..MOST - 1].join(","), more - MOST + 1),

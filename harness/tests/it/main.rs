@@ -44,3 +44,4 @@ mod stub;
 mod tap_http;
 mod tap_postgres;
 mod tap_sqs;
+mod told_plainly;

@@ -1,7 +1,7 @@
 "use strict";
 // One scenario's timeline: where its messages ended, lanes to scale, entries to read.
 const SVG = "http://www.w3.org/2000/svg";
-const TRACK = 18;
+const TRACK = 18, TRACKS = 6;
 // Seq, time, lane, kind, whether it disturbs, text, messages. And of spans: lane, from,
 // until, what, text, messages, first and last entry.
 const [SEQ, AT, LANE, KIND, GRAVE, TEXT, OF] = [0, 1, 2, 3, 4, 5, 6];
@@ -50,13 +50,11 @@ function parts(view) {
   const places = [...view.record.places].sort((one, other) => order.indexOf(one.part) - order.indexOf(other.part));
   const items = places.map((one) => {
     const [label, hint] = PARTS[one.part];
-    const shown = one.messages.slice(0, 40).map(([name, times]) => {
-      const at = view.names.indexOf(name);
-      return make("span", { class: "who", hue: hueOf(at), "data-of": at }, times > 1 ? `${name} ×${times}` : name);
-    });
-    const more = one.messages.length - shown.length;
+    const known = one.messages.map(([name, times]) => [view.names.indexOf(name), name, times]).sort((first, second) => first[0] - second[0]);
+    const shown = known.map(([at, name, times], position) => [make("span", { class: position < 40 ? "who" : "who extra", hue: hueOf(at), "data-of": at }, times > 1 ? `${name} ×${times}` : name), " "]);
+    const more = known.length - 40;
     return make("li", { class: `${one.part} ${one.messages.length ? "" : "empty"}`, "data-part": one.part },
-      make("span", { class: "of" }, `${label} ${one.name || hint}`.trim()), make("span", { class: "count" }, `${one.messages.length} `), shown, more > 0 ? `and ${more} more` : null);
+      make("span", { class: "of" }, `${label} ${one.name || hint}`.trim()), make("span", { class: "count" }, `${one.messages.length} `), shown, more > 0 ? make("span", { "data-of": "" }, `and ${more} more`) : null);
   });
   return make("ul", { class: "parts" }, items);
 }
@@ -90,6 +88,7 @@ function select_message(view, at) {
   const root = document.getElementById(`s${view.index}`);
   for (const one of root.querySelectorAll("[data-of]")) {
     const of = one.dataset.of.split(" ");
+    one.classList.toggle("chosen", of.includes(String(at)));
     one.classList.toggle("other", at !== null && one.dataset.always === undefined && !of.includes(String(at)));
   }
   rows(view);
@@ -105,11 +104,15 @@ function zoomer(view) {
 function tracks(view) {
   const ends = view.record.lanes.map(() => []);
   const track = new Map();
+  view.crowded = new Set();
   for (const span of view.record.spans) {
     if (!["hand", "waiting"].includes(span[S_WHAT])) continue;
     const free = ends[span[S_LANE]];
     let at = free.findIndex((until) => until <= span[S_FROM]);
-    if (at < 0) at = free.length < 6 ? free.length : 5;
+    // Where many lie on top of each other, none is named; each is seen when it is chosen.
+    const crowded = at < 0 && free.length >= TRACKS;
+    if (at < 0) at = crowded ? TRACKS - 1 : free.length;
+    if (crowded) view.crowded.add(span);
     free[at] = Math.max(free[at] || 0, span[S_UNTIL]);
     track.set(span, at);
   }
@@ -163,7 +166,7 @@ function lasting(view, span, x, tops, heights, track) {
   const height = track.has(span) ? TRACK - 4 : heights[lane] - 6;
   const rect = draw("rect", { class: what, x: x(from), y: slot, width, height, rx: 2 }, draw("title", {}, `${text}, ${clock(from)} to ${clock(until)}`));
   const label = what === "mode" ? text : of.map((at) => view.names[at]).join(", ");
-  const fits = ["hand", "waiting", "mode"].includes(what) && label.length * 6.5 < width;
+  const fits = ["hand", "waiting", "mode"].includes(what) && !view.crowded.has(span) && label.length * 6.5 < width;
   const words = fits ? draw("text", { class: "on", x: x(from) + 3, y: slot + 11 }, label) : null;
   if (!of.length) return draw("g", { "data-span": what }, rect, words);
   return draw("g", { hue: hueOf(of[0]), "data-of": of.join(" "), "data-span": what }, rect, words);

@@ -39,14 +39,17 @@ pub(super) fn of_process(event: &Event, context: &Context<'_>) -> Option<Draft> 
                 (None, None) => "ended".to_owned(),
             };
             let (weight, why) = match cause {
+                // A command that did what it was run for.
+                DeathCause::Ordered if *code == Some(0) => (Notable, ", as ordered"),
                 DeathCause::Ordered => (Grave, ", as ordered"),
                 DeathCause::Announced => (Grave, ", as announced"),
                 DeathCause::Shutdown => (Noise, ", at the end"),
                 DeathCause::Unexpected => (Grave, ", unasked"),
             };
-            let held = match in_hand.is_empty() {
-                true => String::new(),
-                false => format!(", with {} in hand", joined(in_hand)),
+            let held = if in_hand.is_empty() {
+                String::new()
+            } else {
+                format!(", with {} in hand", joined(in_hand))
             };
             Draft::new(Kind::Exited, weight, format!("{how}{why}{held}"))
                 .of_process(incarnation)
@@ -97,6 +100,12 @@ pub(super) fn of_call(event: &Event, context: &Context<'_>) -> Option<Draft> {
         let (author, messages) = context.asked(call);
         draft.of_author(author).about(messages)
     };
+    // Every poll ends so when its process does.
+    let cut = |what: &str, call: CallId| {
+        let is_poll = context.asked(call).1.is_empty();
+        let weight = if is_poll { Noise } else { Plain };
+        of(Draft::new(Kind::Injected, weight, what), call)
+    };
     Some(match event {
         Event::Connected {
             author, dependency, ..
@@ -139,7 +148,7 @@ pub(super) fn of_call(event: &Event, context: &Context<'_>) -> Option<Draft> {
                 Extent::Nothing => "its call reached nobody",
                 _ => "its call was cut off on its way",
             };
-            of(Draft::new(Kind::Injected, Plain, what), *call)
+            cut(what, *call)
         }
         Event::Injected {
             call,
@@ -158,10 +167,7 @@ pub(super) fn of_call(event: &Event, context: &Context<'_>) -> Option<Draft> {
                 *call,
             )
         }
-        Event::Abandoned { call, .. } => of(
-            Draft::new(Kind::Injected, Plain, "went away before its reply"),
-            *call,
-        ),
+        Event::Abandoned { call, .. } => cut("went away before its reply", *call),
         Event::Performed {
             dependency,
             request,
@@ -182,7 +188,7 @@ pub(super) fn of_call(event: &Event, context: &Context<'_>) -> Option<Draft> {
                 Plain
             };
             Draft::new(Kind::Performed, weight, what)
-                .by(dependency)
+                .by(dependency.as_str())
                 .about(message)
         }
         _ => return None,
