@@ -28,6 +28,8 @@ enum What {
     Controls,
     /// Defects of one's own, from the manifest
     Defects,
+    /// Calls that misbehave as a broken system's would
+    Wire,
     /// Settings that are off by one
     Settings,
 }
@@ -37,6 +39,7 @@ impl What {
         match self {
             Self::Controls => &[Kind::Control, Kind::Line],
             Self::Defects => &[Kind::Defect],
+            Self::Wire => &[Kind::Wire],
             Self::Settings => &[Kind::Setting],
         }
     }
@@ -218,7 +221,7 @@ fn selection(arguments: &ProveArguments) -> Result<Selection, Halt> {
 }
 
 fn request(arguments: &ProveArguments) -> Request {
-    let all = [What::Controls, What::Defects, What::Settings];
+    let all = [What::Controls, What::Defects, What::Wire, What::Settings];
     let only = if arguments.only.is_empty() {
         &all[..]
     } else {

@@ -32,6 +32,14 @@ pub enum Effect {
     Delay(Duration),
     /// The dependency gets the call twice; its caller gets the second reply.
     Duplicate,
+    /// The dependency never gets the call; its caller is told that all is done.
+    Pretend,
+    /// The dependency gets the call again so much later, and nobody the second reply. Over
+    /// HTTP.
+    Again(Duration),
+    /// What the call makes invisible stays so for this long: a receive, a change of
+    /// visibility.
+    Hide(Duration),
     /// One entry of a batch never reaches the queue, and is reported as failed with
     /// this code; the others take effect.
     RefuseEntry(String),
@@ -59,6 +67,9 @@ impl Effect {
             | Self::Answer(_)
             | Self::Delay(_)
             | Self::Duplicate
+            | Self::Pretend
+            | Self::Again(_)
+            | Self::Hide(_)
             | Self::RefuseEntry(_) => Some(Side::Before),
         }
     }
@@ -78,6 +89,9 @@ impl fmt::Display for Effect {
             Self::Answer(code) => write!(f, "answer {code}"),
             Self::Delay(delay) => write!(f, "delay of {delay:?}"),
             Self::Duplicate => write!(f, "duplicate"),
+            Self::Pretend => write!(f, "pretence"),
+            Self::Again(later) => write!(f, "repetition {later:?} later"),
+            Self::Hide(time) => write!(f, "hidden for {time:?}"),
             Self::RefuseEntry(code) => write!(f, "entry refused with {code}"),
         }
     }

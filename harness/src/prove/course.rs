@@ -1,23 +1,19 @@
 //! From a suite to what became of each variant.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::control::controls;
-use super::found::{Found, Seen};
-use super::meant::meant;
+use super::defect::own;
+use super::found::Found;
 use super::results::{Tried, VariantResult};
 use super::setting::settings;
+use super::stage::Stage;
 use super::variant::{Kind, Mark, Variant};
-use crate::gherkin::{
-    self, Compiled, Exit, Interrupt, Plan, Project as _, RunEvent, RunInfo, RunOptions, Scenario,
-    ScenarioOutcome, Shard, new_run_id,
-};
-use crate::manifest::{Command, Manifest, ManifestError, OwnDefect, Template};
+use crate::gherkin::{Compiled, Exit, Interrupt, Project as _, RunInfo, Scenario, Shard};
+use crate::manifest::{Manifest, ManifestError};
 use crate::suite::{Scene, Suite};
 
 /// So many scenarios that no variant names are tried with each at a time.
@@ -123,9 +119,6 @@ pub struct Course {
     pub interrupted: bool,
 }
 
-/// Hears of each scenario that ended.
-type Ended<'e> = dyn FnMut(&mut dyn FnMut(Progress<'_>), usize, &ScenarioOutcome) + 'e;
-
 /// A scenario with a variant.
 struct Try {
     variant: usize,
@@ -149,6 +142,22 @@ pub fn prove(
     let vocabulary = suite.vocabulary().compile();
     let vocabulary = vocabulary.map_err(|errors| ProveError::Invalid(errors.to_string()))?;
     let mut variants = found(suite.manifest(), scenarios, &vocabulary, request)?;
+    let mut stage = Stage {
+        suite,
+        vocabulary,
+        scenarios: scenarios.to_vec(),
+        info,
+        jobs: request.jobs,
+        interrupt,
+        tell,
+        runs: 0,
+        green: (0, 0),
+    };
+    if request.kinds.contains(&Kind::Wire) {
+        let (scenario, of_wires) = stage.wires(request)?;
+        variants.extend(of_wires);
+        stage.scenarios.push(scenario);
+    }
     if let Some(shard) = &request.shard {
         let mine = |(place, _): &(usize, Variant)| place % shard.of == shard.number - 1;
         let numbered = variants.into_iter().enumerate();
@@ -157,21 +166,16 @@ pub fn prove(
     if variants.is_empty() {
         return Err(ProveError::Nothing);
     }
-    let mut stage = Stage {
-        suite,
-        vocabulary,
-        scenarios,
-        info,
-        jobs: request.jobs,
-        interrupt,
-        tell,
-        runs: 0,
-    };
-    let wanted = stage.wanted(&variants, request);
+    let wanted: BTreeSet<usize> = variants
+        .iter()
+        .flat_map(|one| &one.meant)
+        .copied()
+        .collect();
+    let wanted: Vec<usize> = wanted.into_iter().collect();
     let green = stage.green(&wanted)?;
-    let results = stage.all(variants, &green, request)?;
+    let results = stage.all(&variants, &green, request)?;
     Ok(Course {
-        green: (green.len(), wanted.len()),
+        green: (stage.green.0, stage.green.1),
         results,
         took: begun.elapsed(),
         interrupted: interrupt.is_raised(),
@@ -202,159 +206,85 @@ fn found(
     if wants(Kind::Setting) {
         variants.extend(settings(manifest, scenarios));
     }
-    let named = |variant: &Variant| {
-        let mut names = request.names.iter();
-        request.names.is_empty() || names.any(|name| variant.name.contains(name.as_str()))
-    };
-    variants.retain(named);
+    variants.retain(|variant| request.names(variant));
     Ok(variants)
 }
 
-/// A defect of the team's own.
-fn own(
-    manifest: &Manifest,
-    scenarios: &[Arc<Scenario>],
-    name: &str,
-    defect: &OwnDefect,
-) -> Result<Variant, ProveError> {
-    let variables = manifest.defects.variables(name, defect);
-    if variables.is_empty() && defect.build.is_none() {
-        let defect = name.to_owned();
-        return Err(ProveError::ChangesNothing { defect });
+impl Request {
+    /// Whether a variant is asked for by its name.
+    pub(super) fn names(&self, variant: &Variant) -> bool {
+        let mut names = self.names.iter();
+        self.names.is_empty() || names.any(|name| variant.name.contains(name.as_str()))
     }
-    let mut places = Vec::new();
-    for written in &defect.scenarios {
-        let these = meant(written, scenarios);
-        if these.is_empty() {
-            return Err(ProveError::MeansNothing {
-                defect: name.to_owned(),
-                written: written.clone(),
-            });
-        }
-        places.extend(
-            these
-                .into_iter()
-                .filter(|place| !places.contains(place))
-                .collect::<Vec<_>>(),
-        );
-    }
-    let given = variables.iter().map(|(variable, value)| {
-        format!("the variable {variable} of every process is \"{value}\"")
-    });
-    Ok(Variant {
-        kind: Kind::Defect,
-        name: name.to_owned(),
-        what: defect.what.clone().unwrap_or_default(),
-        given: given.collect(),
-        left_out: Vec::new(),
-        others: (0..scenarios.len())
-            .filter(|place| !places.contains(place))
-            .collect(),
-        meant: places,
-        build: defect.build.clone(),
-    })
-}
-
-/// What tries need.
-struct Stage<'a> {
-    suite: &'a Suite,
-    vocabulary: Compiled<Scene>,
-    scenarios: &'a [Arc<Scenario>],
-    info: &'a RunInfo,
-    jobs: NonZeroUsize,
-    interrupt: &'a Interrupt,
-    tell: &'a mut (dyn FnMut(Progress<'_>) + 'a),
-    runs: usize,
 }
 
 impl Stage<'_> {
-    /// The scenarios whose own colour must be known: controls and settings compare with
-    /// it, and so does whatever is tried with scenarios that nobody named.
-    fn wanted(&self, variants: &[Variant], request: &Request) -> Vec<usize> {
-        let mut wanted: Vec<usize> = Vec::new();
-        for variant in variants {
-            wanted.extend(&variant.meant);
-            if request.others || variant.meant.is_empty() {
-                wanted.extend(&variant.others);
-            }
-        }
-        wanted.sort_unstable();
-        wanted.dedup();
-        wanted
-    }
-
-    /// Runs scenarios as they are; gives back those that are green, the quickest first.
-    fn green(&mut self, wanted: &[usize]) -> Result<Vec<usize>, ProveError> {
-        let scenarios = wanted.len();
-        (self.tell)(Progress::Suite { scenarios });
-        let plain: Vec<Arc<Scenario>> = wanted
-            .iter()
-            .map(|place| Arc::clone(&self.scenarios[*place]))
-            .collect();
-        let outcomes = self.run("suite", &plain, None, &mut |_, _, _| {})?;
-        let mut green: Vec<(Duration, usize)> = Vec::new();
-        for (place, outcome) in wanted.iter().zip(outcomes) {
-            match outcome.verdict {
-                Exit::Passed => green.push((outcome.took, *place)),
-                verdict => (self.tell)(Progress::NotGreen {
-                    scenario: &self.scenarios[*place],
-                    verdict,
-                }),
-            }
-        }
-        if self.interrupt.is_raised() {
-            return Err(ProveError::Interrupted);
-        }
-        green.sort_unstable();
-        Ok(green.into_iter().map(|(_, place)| place).collect())
-    }
-
     /// Tries all variants: first with what is meant for them, then, as far as nothing was
     /// seen, with the others, some at a time.
     fn all(
         &mut self,
-        variants: Vec<Variant>,
+        variants: &[Variant],
         green: &[usize],
         request: &Request,
     ) -> Result<Vec<VariantResult>, ProveError> {
         let mut results: Vec<VariantResult> = variants.iter().map(VariantResult::untried).collect();
-        let mut waiting: Vec<Vec<usize>> = variants
-            .iter()
-            .map(|variant| {
-                let others = request.others || variant.meant.is_empty();
-                let of_others = green.iter().filter(|_| others);
-                let of_others = of_others.filter(|place| variant.others.contains(place));
-                of_others.rev().copied().collect()
-            })
-            .collect();
-        let mut next: Vec<Vec<usize>> = variants
-            .iter()
-            .map(|variant| {
-                let meant = variant.meant.iter();
-                meant
-                    .filter(|place| green.contains(place))
-                    .copied()
-                    .collect()
-            })
-            .collect();
+        let is_green = |place: &&usize| green.contains(place);
+        let meant = |variant: &Variant| variant.meant.iter().filter(is_green).copied().collect();
+        let mut next: Vec<Vec<usize>> = variants.iter().map(meant).collect();
+        let mut waiting: Option<Vec<Vec<usize>>> = None;
         loop {
-            for (variant, next) in next.iter_mut().enumerate() {
-                if next.is_empty() && !results[variant].is_settled() {
-                    let waiting = &mut waiting[variant];
-                    let rest = waiting.len().saturating_sub(AT_A_TIME);
-                    *next = waiting.split_off(rest);
-                }
+            let tries = self.tries(variants, &mut next);
+            if !tries.is_empty() {
+                self.try_all(variants, tries, &mut results)?;
             }
-            let tries = self.tries(&variants, &mut next);
-            if tries.is_empty() || self.interrupt.is_raised() {
+            let open: Vec<usize> = (0..variants.len())
+                .filter(|place| !results[*place].is_settled())
+                .filter(|place| request.others || variants[*place].meant.is_empty())
+                .filter(|place| !variants[*place].others.is_empty())
+                .collect();
+            if open.is_empty() || self.interrupt.is_raised() {
                 break;
             }
-            self.try_all(&variants, tries, &mut results)?;
+            let waiting = match &mut waiting {
+                Some(waiting) => waiting,
+                None => waiting.insert(self.others(variants, &open, green)?),
+            };
+            for place in &open {
+                let rest = waiting[*place].len().saturating_sub(AT_A_TIME);
+                next[*place] = waiting[*place].split_off(rest);
+            }
+            if next.iter().all(Vec::is_empty) {
+                break;
+            }
         }
         for result in &mut results {
             result.conclude();
         }
         Ok(results)
+    }
+
+    /// The green scenarios that nobody named for these variants, the quickest last.
+    fn others(
+        &mut self,
+        variants: &[Variant],
+        open: &[usize],
+        known: &[usize],
+    ) -> Result<Vec<Vec<usize>>, ProveError> {
+        let wanted: BTreeSet<usize> = open
+            .iter()
+            .flat_map(|place| &variants[*place].others)
+            .filter(|place| !known.contains(place))
+            .copied()
+            .collect();
+        let wanted: Vec<usize> = wanted.into_iter().collect();
+        let mut green = self.green(&wanted)?;
+        green.extend(known);
+        let others = |variant: &Variant| {
+            let of_it = green.iter().rev();
+            let of_it = of_it.filter(|place| variant.others.contains(place));
+            of_it.copied().collect()
+        };
+        Ok(variants.iter().map(others).collect())
     }
 
     fn tries(&self, variants: &[Variant], next: &mut [Vec<usize>]) -> Vec<Try> {
@@ -412,7 +342,7 @@ impl Stage<'_> {
             }
             let altered: Vec<Arc<Scenario>> =
                 valid.iter().map(|one| Arc::clone(&one.altered)).collect();
-            let scenarios = self.scenarios;
+            let scenarios = self.scenarios.clone();
             self.runs += 1;
             let name = format!("tries-{}", self.runs);
             let outcomes = self.run(&name, &altered, build, &mut |tell, place, outcome| {
@@ -443,66 +373,6 @@ impl Stage<'_> {
         }
         Ok(())
     }
-
-    fn is_valid(&self, scenario: &Arc<Scenario>) -> bool {
-        let alone = std::slice::from_ref(scenario);
-        Plan::new(alone, &self.vocabulary, self.info.seed).is_ok()
-    }
-
-    /// Runs scenarios on a venue of their own.
-    fn run(
-        &mut self,
-        name: &str,
-        scenarios: &[Arc<Scenario>],
-        build: Option<Vec<String>>,
-        ended: &mut Ended<'_>,
-    ) -> Result<Vec<Arc<ScenarioOutcome>>, ProveError> {
-        if scenarios.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut manifest = (**self.suite.manifest()).clone();
-        if let Some(lines) = build {
-            manifest.build = match (lines.as_slice(), manifest.defects.build.take()) {
-                ([], Some(build)) => build,
-                ([], None) => manifest.build,
-                (lines, _) => lines.iter().map(|line| shell(line)).collect(),
-            };
-        }
-        let suite = Arc::new(self.suite.with(manifest));
-        let plan = Plan::new(scenarios, &self.vocabulary, self.info.seed)
-            .map_err(|problems| ProveError::Invalid(problems.to_string()))?;
-        let directory: PathBuf = self.info.directory.join(name);
-        let broken = |error: std::io::Error| ProveError::Broken {
-            reason: format!("cannot make {}: {error}", directory.display()),
-        };
-        fs::create_dir_all(&directory).map_err(broken)?;
-        let info = Arc::new(RunInfo {
-            id: new_run_id(),
-            directory,
-            ..self.info.clone()
-        });
-        let options = RunOptions {
-            jobs: self.jobs,
-            limits: suite.limits(),
-        };
-        let tell = &mut *self.tell;
-        let mut listener = |event: &RunEvent| {
-            if let RunEvent::ScenarioEnded { scenario, outcome } = event {
-                ended(tell, scenario.0, outcome);
-            }
-        };
-        let result =
-            gherkin::rehearse(&suite, &plan, &info, options, self.interrupt, &mut listener);
-        let broken = result.evidence.iter();
-        let mut broken = broken.filter(|one| one.verdict != Exit::Passed);
-        if let Some(evidence) = broken.next() {
-            return Err(ProveError::Broken {
-                reason: evidence.message.clone(),
-            });
-        }
-        let outcomes = result.scenarios.into_iter();
-        Ok(outcomes.map(|(_, outcome)| outcome).collect())
-    }
 }
 
 fn mark(kind: Kind, found: &Found) -> Mark {
@@ -510,68 +380,5 @@ fn mark(kind: Kind, found: &Found) -> Mark {
         found.mark_of_control()
     } else {
         found.mark()
-    }
-}
-
-/// A command line of a defect, run by a shell.
-fn shell(line: &str) -> Command {
-    let words = ["sh", "-c", line].map(Template::literal);
-    Command {
-        words: words.to_vec(),
-        environment: BTreeMap::new(),
-    }
-}
-
-impl VariantResult {
-    fn untried(variant: &Variant) -> Self {
-        Self {
-            kind: variant.kind,
-            name: variant.name.clone(),
-            what: variant.what.clone(),
-            mark: Mark::Untold,
-            why: None,
-            tried: Vec::new(),
-        }
-    }
-
-    /// Whether nothing more has to be tried.
-    fn is_settled(&self) -> bool {
-        let told = |one: &Tried| matches!(one.mark, Mark::SeenByRule | Mark::Seen);
-        self.kind.is_control() && !self.tried.is_empty()
-            || self.why.is_some()
-            || self.tried.iter().any(told)
-    }
-
-    fn untold(&mut self, why: &str) {
-        self.why = Some(why.to_owned());
-    }
-
-    /// The best that any try came to.
-    fn conclude(&mut self) {
-        let marks = self.tried.iter().map(|one| one.mark);
-        self.mark = marks.min().unwrap_or(Mark::Untold);
-        if self.mark == Mark::Untold && self.why.is_none() {
-            let told = self.tried.iter().find_map(|one| one.told.clone());
-            self.why = told.or_else(|| {
-                let none = "no scenario that is green as it is was tried with it";
-                self.tried.is_empty().then(|| none.to_owned())
-            });
-        }
-    }
-
-    /// The try that saw it, or decided.
-    pub fn best(&self) -> Option<&Tried> {
-        self.tried.iter().find(|one| one.mark == self.mark)
-    }
-}
-
-impl Tried {
-    /// What was found, in a line.
-    pub fn words(&self) -> String {
-        match (&self.seen, &self.told) {
-            (Some(Seen::Rule { told, .. } | Seen::Suite { told } | Seen::Late { told }), _)
-            | (None, Some(told)) => told.clone(),
-            (None, None) => String::new(),
-        }
     }
 }

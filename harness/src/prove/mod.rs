@@ -16,12 +16,15 @@ mod accepted;
 mod answer;
 mod control;
 mod course;
+mod defect;
 mod found;
 mod meant;
 mod results;
 mod setting;
+mod stage;
 mod unused;
 mod variant;
+mod wire;
 
 pub use accepted::{Accepted, AcceptedError};
 pub use answer::Answer;

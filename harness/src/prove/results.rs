@@ -7,9 +7,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::found::Seen;
-use super::variant::{Kind, Mark};
+use super::variant::{Kind, Mark, Variant};
 
 const FILE: &str = "prove.json";
+/// A system that never comes to rest does so in every scenario: after so many no other is
+/// tried.
+const LATE: usize = 4;
 
 /// One scenario with one variant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,6 +84,62 @@ impl Results {
         text.push('\n');
         fs::write(&path, text)?;
         Ok(path)
+    }
+}
+
+impl VariantResult {
+    pub(super) fn untried(variant: &Variant) -> Self {
+        Self {
+            kind: variant.kind,
+            name: variant.name.clone(),
+            what: variant.what.clone(),
+            mark: Mark::Untold,
+            why: None,
+            tried: Vec::new(),
+        }
+    }
+
+    /// Whether nothing more has to be tried.
+    pub(super) fn is_settled(&self) -> bool {
+        let told = |one: &Tried| matches!(one.mark, Mark::SeenByRule | Mark::Seen);
+        let late = |one: &Tried| one.mark == Mark::Late;
+        self.kind.is_control() && !self.tried.is_empty()
+            || self.why.is_some()
+            || self.tried.iter().any(told)
+            || self.tried.iter().filter(|one| late(one)).count() >= LATE
+    }
+
+    pub(super) fn untold(&mut self, why: &str) {
+        self.why = Some(why.to_owned());
+    }
+
+    /// The best that any try came to.
+    pub(super) fn conclude(&mut self) {
+        let marks = self.tried.iter().map(|one| one.mark);
+        self.mark = marks.min().unwrap_or(Mark::Untold);
+        if self.mark == Mark::Untold && self.why.is_none() {
+            let told = self.tried.iter().find_map(|one| one.told.clone());
+            self.why = told.or_else(|| {
+                let none = "no scenario that is green as it is was tried with it";
+                self.tried.is_empty().then(|| none.to_owned())
+            });
+        }
+    }
+
+    /// The try that saw it, or decided.
+    pub fn best(&self) -> Option<&Tried> {
+        self.tried.iter().find(|one| one.mark == self.mark)
+    }
+}
+
+impl Tried {
+    /// What was found, in a line.
+    pub fn words(&self) -> String {
+        match (&self.seen, &self.told) {
+            (Some(Seen::Rule { told, .. } | Seen::Suite { told } | Seen::Late { told }), _)
+            | (None, Some(told)) => told.clone(),
+            (None, None) => String::new(),
+        }
     }
 }
 

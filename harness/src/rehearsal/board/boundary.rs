@@ -96,7 +96,7 @@ impl Director for Board {
                     Before::ForwardTwice
                 }
                 Held::Alter(fault, body) => {
-                    let what = "passed on without an entry";
+                    let what = "passed on with another body";
                     board.note_injection(&call, Side::Before, what, Some(fault));
                     Before::ForwardInstead(body)
                 }

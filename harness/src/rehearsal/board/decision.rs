@@ -52,6 +52,9 @@ impl Orders {
                 | Effect::LoseReply
                 | Effect::Answer(_)
                 | Effect::Duplicate
+                | Effect::Pretend
+                | Effect::Again(_)
+                | Effect::Hide(_)
                 | Effect::RefuseEntry(_) => orders.fates.push(one),
             }
         }
@@ -248,6 +251,18 @@ impl Board {
                     faults.push(fault);
                 }
                 Held::Twice(first)
+            }
+            (effect @ (Effect::Pretend | Effect::Again(_) | Effect::Hide(_)), held) => {
+                match self.misbehave(call, fault, &effect, held, again) {
+                    Ok((held, what)) => {
+                        landed(what);
+                        held
+                    }
+                    Err((held, reason)) => {
+                        self.miss(fault, reason);
+                        held
+                    }
+                }
             }
             (Effect::RefuseEntry(code), held @ (Held::Free | Held::Alter(..))) => {
                 match self.refuse_entry(call, fault, &code, message.as_ref()) {

@@ -20,6 +20,7 @@ mod interference;
 mod learning;
 mod lives;
 mod messages;
+mod misbehaviour;
 mod outages;
 mod passages;
 mod presumed;
@@ -31,6 +32,7 @@ mod unnamed;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use nix::sys::signal::Signal;
@@ -44,6 +46,7 @@ use crate::history::History;
 use crate::ids::{DependencyName, FaultId, Incarnation};
 use crate::manifest::Manifest;
 use crate::outage::Outages;
+use crate::tap::Call;
 
 /// Who carries out what the board decides.
 pub(super) trait Actor: Send + Sync {
@@ -58,6 +61,9 @@ pub(super) trait Actor: Send + Sync {
 
     /// Makes deliveries that nobody has visible at once.
     fn expire(&self, orphans: Vec<Delivery>) -> BoxFuture<'static, ()>;
+
+    /// Makes a request to a dependency once more, so much later, past the taps.
+    fn make_again(&self, call: Arc<Call>, later: Duration) -> BoxFuture<'static, ()>;
 }
 
 /// What is known of one rehearsal at this moment.

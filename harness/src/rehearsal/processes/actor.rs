@@ -1,5 +1,8 @@
 //! What the board has done to processes: signals, and the end of what they had in hand.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use nix::sys::signal::Signal;
 
@@ -9,6 +12,7 @@ use super::Processes;
 use crate::deployment::State;
 use crate::history::DeathCause;
 use crate::ids::{FaultId, Incarnation};
+use crate::tap::{Call, Request};
 
 impl Actor for Processes {
     fn signal(
@@ -69,6 +73,34 @@ impl Actor for Processes {
                     })
                 }
             }
+        })
+    }
+
+    fn make_again(&self, call: Arc<Call>, later: Duration) -> BoxFuture<'static, ()> {
+        let address = self.0.dependencies.address(&call.dependency);
+        Box::pin(async move {
+            let Request::Http(request) = &call.request else {
+                return;
+            };
+            tokio::time::sleep(later).await;
+            let query = request.query.as_ref();
+            let query = query.map_or(String::new(), |query| format!("?{query}"));
+            let url = format!("http://{address}{}{query}", request.path);
+            let client = reqwest::Client::builder().no_proxy().build();
+            let (Ok(client), Ok(method)) = (client, request.method.parse()) else {
+                return;
+            };
+            let mut again = client.request(method, url);
+            for (name, value) in &request.headers {
+                // Those are of the connection, not of the request.
+                if !["host", "content-length", "connection", "transfer-encoding"]
+                    .contains(&name.as_str())
+                {
+                    again = again.header(name, value);
+                }
+            }
+            // Whoever is gone by then hears nothing: the deployment is over.
+            let _ = again.body(request.body.clone()).send().await;
         })
     }
 

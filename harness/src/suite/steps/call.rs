@@ -55,7 +55,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             "The process whose call took effect gets a signal before it learns of it.",
         ),
     ];
-    let at_the_call: [(&str, usize, Make, &str, &str); 5] = [
+    let at_the_call: [(&str, usize, Make, &str, &str); 7] = [
         (
             "loses its request",
             0,
@@ -91,7 +91,31 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             "Given the worker is heard twice at \"POST /parcels\" of M1 once",
             "The network repeats the call: its dependency gets it twice. Not for databases.",
         ),
+        (
+            "is told falsely that all is done",
+            0,
+            |_| Ok(Effect::Pretend),
+            "Given the worker is told falsely that all is done at \"DeleteMessage\" of M1 once",
+            "The call never reaches its dependency, and the process is answered as if it had: what a system looks like that never made it. Not for databases.",
+        ),
+        (
+            "hides for {duration}",
+            1,
+            |arguments| Ok(Effect::Hide(arguments.duration(1))),
+            "Given the worker hides for 12h at \"ReceiveMessage\" of any message once",
+            "A receive, or a change of visibility, makes messages invisible for this long, whatever the process asks for.",
+        ),
     ];
+    let later: Make = |arguments| Ok(Effect::Again(arguments.duration(1)));
+    let later = phrase(
+        manifest,
+        "is heard again {duration} after ",
+        (None, 1, later),
+        Words {
+            example: "Given the worker is heard again 2s after \"POST /parcels\" of M1 once",
+            doc: "The service gets the request once more, so much later: what a system looks like that repeats it in the background. Over HTTP.",
+        },
+    );
     let sided = at_a_side
         .into_iter()
         .map(|(effect, side, own, make, example, doc)| {
@@ -109,7 +133,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             let words = Words { example, doc };
             phrase(manifest, &format!("{effect} at "), (None, own, make), words)
         });
-    sided.chain(plain).collect()
+    sided.chain(plain).chain([later]).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -212,6 +236,15 @@ fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), St
         Effect::Duplicate if protocol == DependencyProtocol::Postgres => {
             Err(StepError::invalid("a database connection repeats no call"))
         }
+        Effect::Pretend if protocol == DependencyProtocol::Postgres => Err(StepError::invalid(
+            "no database can be made to say that all is done",
+        )),
+        Effect::Again(_) if protocol != DependencyProtocol::Http => Err(StepError::invalid(
+            "only a request over HTTP is made again later",
+        )),
+        Effect::Hide(time) if wanted.action().is_none() || time.as_secs() > 43_200 => Err(
+            StepError::invalid("a call to a queue hides messages, and for twelve hours at most"),
+        ),
         Effect::Delay(delay) if delay.is_zero() => {
             Err(StepError::invalid("a delay of nothing delays nothing"))
         }

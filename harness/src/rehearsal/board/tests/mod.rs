@@ -85,6 +85,12 @@ impl Actor for Hands {
         .boxed()
     }
 
+    fn make_again(&self, call: Arc<Call>, _: std::time::Duration) -> BoxFuture<'static, ()> {
+        let asked = format!("again {}", call.id);
+        self.expired.lock().unwrap().push(asked);
+        Box::pin(async {})
+    }
+
     fn expire(&self, orphans: Vec<Delivery>) -> BoxFuture<'static, ()> {
         let receipts = orphans.into_iter().map(|orphan| orphan.receipt);
         self.expired.lock().unwrap().extend(receipts);

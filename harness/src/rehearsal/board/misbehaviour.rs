@@ -1,0 +1,136 @@
+//! Calls that misbehave as a broken system's would: never made though it is told so, made
+//! again later, hiding a message for longer than was asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Board;
+use super::interference::Held;
+use crate::embedded::queue::md5_of;
+use crate::fault::Effect;
+use crate::ids::FaultId;
+use crate::tap::{Call, HttpReply, Reply, Request, SqsReply};
+
+/// What became of the call, and why; in words.
+type Decided = Result<(Held, &'static str), (Held, String)>;
+
+impl Board {
+    /// Lets a call misbehave. One that several faults want so (`again`) does so once.
+    pub(super) fn misbehave(
+        &self,
+        call: &Call,
+        fault: FaultId,
+        effect: &Effect,
+        held: Held,
+        again: bool,
+    ) -> Decided {
+        match (effect, held) {
+            (Effect::Pretend, Held::Free) => match pretended(call) {
+                Ok(reply) => Ok((Held::Reply(fault, reply), "was answered as if done")),
+                Err(reason) => Err((Held::Free, reason)),
+            },
+            (Effect::Pretend, held @ Held::Reply(..)) if again => {
+                Ok((held, "was answered as if done"))
+            }
+            (Effect::Again(later), held) => match &call.request {
+                Request::Http(_) => {
+                    self.make_again(call, *later);
+                    Ok((held, "is made again later"))
+                }
+                Request::Sqs(_) | Request::Postgres(_) => {
+                    let reason = "only a request over HTTP is made again later".to_owned();
+                    Err((held, reason))
+                }
+            },
+            (Effect::Hide(time), Held::Free) => match hiding(call, *time) {
+                Ok(body) => Ok((Held::Alter(fault, body), "hides for longer")),
+                Err(reason) => Err((Held::Free, reason)),
+            },
+            (Effect::Hide(_), held @ Held::Alter(..)) if again => Ok((held, "hides for longer")),
+            (effect, held) => {
+                let reason = format!("no {effect}: another fault decided over {} first", call.id);
+                Err((held, reason))
+            }
+        }
+    }
+
+    fn make_again(&self, call: &Call, later: Duration) {
+        if let Some(actor) = self.0.actor.get() {
+            tokio::spawn(actor.make_again(Arc::new(call.clone()), later));
+        }
+    }
+}
+
+/// A reply that says that all is done.
+fn pretended(call: &Call) -> Result<Reply, String> {
+    let request = match &call.request {
+        Request::Http(_) => {
+            return Ok(Reply::Http(HttpReply {
+                status: 200,
+                headers: Vec::new(),
+                body: Bytes::new(),
+            }));
+        }
+        Request::Postgres(_) => {
+            return Err("no database can be made to say that all is done".to_owned());
+        }
+        Request::Sqs(request) => request,
+    };
+    let entries = request.body.get("Entries").and_then(Value::as_array);
+    let entries = entries.map_or(&[][..], Vec::as_slice);
+    let body = match request.action.as_str() {
+        "DeleteMessage" | "ChangeMessageVisibility" => json!({}),
+        "SendMessage" => taken(&request.body),
+        "ReceiveMessage" => json!({ "Messages": [] }),
+        "DeleteMessageBatch" | "ChangeMessageVisibilityBatch" | "SendMessageBatch" => {
+            let done = entries.iter().map(|entry| {
+                let mut done = match entry.get("MessageBody") {
+                    Some(_) => taken(entry),
+                    None => json!({}),
+                };
+                done["Id"] = entry.get("Id").cloned().unwrap_or_default();
+                done
+            });
+            json!({ "Successful": done.collect::<Vec<_>>(), "Failed": [] })
+        }
+        other => return Err(format!("{other} cannot be pretended")),
+    };
+    Ok(Reply::Sqs(SqsReply {
+        status: 200,
+        error: None,
+        body,
+    }))
+}
+
+/// What a queue answers that took a message.
+fn taken(entry: &Value) -> Value {
+    let body = entry.get("MessageBody").and_then(Value::as_str);
+    json!({
+        "MessageId": Uuid::new_v4().to_string(),
+        "MD5OfMessageBody": md5_of(body.unwrap_or_default().as_bytes()),
+    })
+}
+
+/// The body of a call that hides messages for this long.
+fn hiding(call: &Call, time: Duration) -> Result<Bytes, String> {
+    let Request::Sqs(request) = &call.request else {
+        return Err("only a call to a queue hides messages".to_owned());
+    };
+    let seconds = json!(time.as_secs());
+    let mut body = request.body.clone();
+    match request.action.as_str() {
+        "ReceiveMessage" | "ChangeMessageVisibility" => body["VisibilityTimeout"] = seconds,
+        "ChangeMessageVisibilityBatch" => {
+            let entries = body.get_mut("Entries").and_then(Value::as_array_mut);
+            for entry in entries.into_iter().flatten() {
+                entry["VisibilityTimeout"] = seconds.clone();
+            }
+        }
+        other => return Err(format!("{other} hides nothing")),
+    }
+    Ok(Bytes::from(body.to_string()))
+}
