@@ -184,7 +184,12 @@ pub fn merge(directories: &[PathBuf]) -> Result<(Plan, Vec<Outcome>), ResultsErr
     let outcomes = plan
         .points
         .iter()
-        .filter_map(|point| found.get(&point.key()).cloned())
+        .filter_map(|point| {
+            // Each shard found by itself for what a point stands; one of them is told.
+            let outcome = found.get(&point.key())?.clone();
+            let point = point.clone();
+            Some(Outcome { point, ..outcome })
+        })
         .collect();
     Ok((plan, outcomes))
 }
