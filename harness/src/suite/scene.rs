@@ -15,7 +15,7 @@ use crate::fault::Fault;
 use crate::gherkin::{
     Closing, Context, Evidence, Exit, Notes, ScenarioInfo, ScenarioOutcome, StepError, World,
 };
-use crate::history::Event;
+use crate::history::{self, Event};
 use crate::ids::MessageName;
 use crate::judge;
 use crate::manifest::Manifest;
@@ -286,6 +286,24 @@ impl Scene {
         std::fs::write(self.directory.join(RECORD), record.compressed()?)
     }
 
+    /// What there is of a system that did not even start: its history as far as it goes.
+    fn unstarted(&self, outcome: &ScenarioOutcome) -> Closing {
+        let path = self.directory.join("history.jsonl");
+        let Ok((entries, _)) = history::read_as_far(&path) else {
+            return Closing::quiet();
+        };
+        let record = Record::of(judge::Evidence {
+            manifest: self.manifest(),
+            entries: &entries,
+        });
+        // The reason stands in the outcome already; the picture is only a help.
+        let packed = record.compressed();
+        let _ = packed.and_then(|packed| std::fs::write(self.directory.join(RECORD), packed));
+        Closing::quiet()
+            .with_excerpt(convicting(&entries, outcome, &[]))
+            .with_history(path)
+    }
+
     fn closing(&self, rehearsal: &Rehearsal, outcome: &ScenarioOutcome) -> Closing {
         let judgement = rehearsal.judgement();
         let mut closing = Closing::quiet().with_history(rehearsal.history().path());
@@ -400,7 +418,7 @@ impl World for Scene {
             return if outcome.verdict == Exit::Passed {
                 Closing::quiet().with_evidence(Evidence::new(Exit::Unproven, nothing))
             } else {
-                Closing::quiet()
+                self.unstarted(outcome)
             };
         };
         let found = outcome.evidence.iter();

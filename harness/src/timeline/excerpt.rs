@@ -41,9 +41,7 @@ pub fn excerpt<'l>(lines: &'l [Line], cited: &[u64], room: usize) -> Excerpt<'l>
                     line.messages.is_empty() || messages.is_empty() || is_about(line, &messages)
                 }
                 Weight::Notable => {
-                    line.kind != Kind::Step
-                        && (is_about(line, &messages)
-                            || (messages.is_empty() && !line.messages.is_empty()))
+                    line.kind != Kind::Step && (messages.is_empty() || is_about(line, &messages))
                 }
                 _ => false,
             }

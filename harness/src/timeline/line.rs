@@ -241,9 +241,17 @@ fn line(entry: &Entry, context: &Context<'_>) -> Line {
         kind,
         weight,
         who,
-        what,
+        what: first_line(what),
         messages,
         process,
+    }
+}
+
+/// Reasons may hold the output of a process; the entry itself has all of it.
+fn first_line(what: String) -> String {
+    match what.split_once('\n') {
+        Some((first, _)) => format!("{first} …"),
+        None => what,
     }
 }
 

@@ -7,6 +7,16 @@ use std::process::{Command, Output};
 use regex::Regex;
 use tempfile::TempDir;
 
+const FEATURE: &str = "\
+Feature: F
+  Scenario: S
+    Given the messages M1 to M2
+    When all messages are submitted
+  Scenario: T
+    Given the messages M1 to M2
+    When all messages are submitted
+";
+
 /// How Rust prints a value for its own programmers: `Name { member: …`, `Some(…`, `Err(…`.
 fn dump() -> Regex {
     Regex::new(r"\b[A-Z][A-Za-z]+ \{ ?[a-z_]+:|\b(Some|Err|Ok)\(|\b[A-Z][A-Za-z]+Error\(").unwrap()
@@ -59,8 +69,7 @@ fn with_external(dependency: &str) -> (TempDir, String) {
     let (before, after) = manifest.split_once("dependencies:\n").unwrap();
     let manifest = format!("{before}dependencies:\n  far: {external}\n{after}");
     fs::write(root.path().join("rehearsal.yaml"), manifest).unwrap();
-    let feature = "Feature: F\n  Scenario: S\n    Given the messages M1 to M2\n    When all messages are submitted\n";
-    fs::write(root.path().join("a.feature"), feature).unwrap();
+    fs::write(root.path().join("a.feature"), FEATURE).unwrap();
     (root, free.to_string())
 }
 
@@ -92,4 +101,34 @@ fn a_dependency_that_does_not_answer_is_told_with_its_address_the_cause_and_a_wa
         let times = told.matches("Connection refused").count();
         assert_eq!(times, 1, "told once for the run:\n{told}");
     }
+}
+
+#[test]
+fn a_consumer_that_goes_round_its_queue_is_told_which_address_it_never_used() {
+    let root = TempDir::new().unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/judge");
+    fs::copy(fixtures.join("plain.txt"), root.path().join("plain.txt")).unwrap();
+    let manifest = fs::read_to_string(fixtures.join("idle.yaml")).unwrap();
+    let worker = "processes:\n  worker:\n    command: [sleep, \"600\"]\n    environment: { ORDERS: \"${queue.orders.url}\" }\n    consumes: queue/orders\n    ready_within: 1s\n";
+    let manifest = manifest.replacen("processes:\n", worker, 1);
+    fs::write(root.path().join("rehearsal.yaml"), manifest).unwrap();
+    fs::write(root.path().join("a.feature"), FEATURE).unwrap();
+    let done = rehearse(root.path());
+    let told = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("`worker-1#1` was not ready within 1s"),
+        "{told}"
+    );
+    assert!(
+        told.contains("never connected to `queue` (ORDERS)"),
+        "{told}"
+    );
+    assert_eq!(
+        told.matches("(the same as in a.feature:").count(),
+        1,
+        "{told}"
+    );
+    assert!(told.contains("what led there"), "{told}");
+    assert!(told.contains("history: "), "{told}");
 }

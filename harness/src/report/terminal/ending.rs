@@ -73,7 +73,9 @@ pub(super) fn told_once(
         if evidence.verdict != Exit::Broken || evidence.message.len() < LONG {
             continue;
         }
-        match told.get(&evidence.message) {
+        // Logs of the same process stand in each scenario's own folder.
+        let key = evidence.message.replace(&scenario.slug(), "");
+        match told.get(&key) {
             Some(first) => {
                 let begin = evidence.message.lines().next().unwrap_or_default();
                 let begin: String = begin.chars().take(LONG).collect();
@@ -81,7 +83,7 @@ pub(super) fn told_once(
                 evidence.help = None;
             }
             None => {
-                told.insert(evidence.message.clone(), scenario.selector());
+                told.insert(key, scenario.selector());
             }
         }
     }
@@ -183,7 +185,6 @@ mod tests {
 
     #[test]
     fn the_same_error_of_the_environment_is_told_once_in_full() {
-        let why = format!("cannot start `worker`: {}\nits output: …", "x".repeat(100));
         let info = |line| ScenarioInfo {
             id: ScenarioId(0),
             path: "a.feature".to_owned(),
@@ -195,19 +196,25 @@ mod tests {
             seed: 1,
         };
         let mut outcome = ScenarioOutcome::left_out();
-        outcome.evidence = vec![
-            Evidence::new(Exit::Broken, &*why),
-            Evidence::new(Exit::Failed, &*why),
-        ];
+        let mut met_by = |line| {
+            let log = format!("reports/run/{}/worker.log", info(line).slug());
+            let why = format!("cannot start it: {}\nall of it: {log}", "x".repeat(100));
+            outcome.evidence = vec![
+                Evidence::new(Exit::Broken, &*why),
+                Evidence::new(Exit::Failed, &*why),
+            ];
+            outcome.clone()
+        };
         let mut told = HashMap::new();
-        assert_eq!(told_once(&info(1), &outcome, &mut told), outcome);
-        let again = told_once(&info(9), &outcome, &mut told);
+        let (first, second) = (met_by(1), met_by(9));
+        assert_eq!(told_once(&info(1), &first, &mut told), first);
+        let again = told_once(&info(9), &second, &mut told);
         assert!(
             again.evidence[0]
                 .message
                 .ends_with("(the same as in a.feature:1)")
         );
         // What the system did is told of each scenario.
-        assert_eq!(again.evidence[1], outcome.evidence[1]);
+        assert_eq!(again.evidence[1], second.evidence[1]);
     }
 }
