@@ -97,3 +97,71 @@ pub(super) fn stem(scenario: &Scenario) -> &str {
     let file = scenario.text.path.rsplit('/').next().unwrap_or_default();
     file.trim_end_matches(".feature")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gherkin::{FeatureText, Names, Step, StepDraft, Vocabulary, read};
+
+    fn vocabulary() -> Compiled<()> {
+        let step = |draft: StepDraft<()>, example: &str| {
+            let draft = draft.doc("Does it.").example(example).group("all");
+            draft.run(|_: &mut (), _, _, _| Box::pin(async { Ok(()) }))
+        };
+        let names = Names::new().with("process", ["worker", "shop"]);
+        let steps = [
+            step(
+                Step::given("the {process} is held").a_fault(),
+                "Given the worker is held",
+            ),
+            step(
+                Step::when("the {process} goes on").of_a_fault(),
+                "When the worker goes on",
+            ),
+            step(Step::when("it runs"), "When it runs"),
+        ];
+        Vocabulary::new(names).with(steps).compile().unwrap()
+    }
+
+    fn left_out(scenario: &str) -> Vec<(Kind, Vec<usize>)> {
+        let text = format!("Feature: f\n\n{scenario}");
+        let feature = read(&FeatureText::new("a.feature", &text)).unwrap();
+        let variants = controls(&feature.scenarios, &vocabulary());
+        let variants = variants.into_iter();
+        variants.map(|one| (one.kind, one.left_out)).collect()
+    }
+
+    #[test]
+    fn what_belongs_to_a_fault_goes_with_the_last_of_its_process() {
+        let found = left_out(
+            "  Scenario: s\n    Given the worker is held\n    And the shop is held\n    When it runs\n    And the worker goes on\n    And the shop goes on\n",
+        );
+        assert_eq!(
+            found,
+            [
+                (Kind::Control, vec![0, 1, 3, 4]),
+                (Kind::Line, vec![0, 3]),
+                (Kind::Line, vec![1, 4]),
+            ]
+        );
+        let twice = left_out(
+            "  Scenario: s\n    Given the worker is held\n    And the worker is held\n    When the worker goes on\n",
+        );
+        assert_eq!(twice[1], (Kind::Line, vec![0]), "the other is still held");
+    }
+
+    #[test]
+    fn one_fault_has_one_control_and_none_has_none() {
+        let one = left_out("  Scenario: s\n    Given the worker is held\n    When it runs\n");
+        assert_eq!(one, [(Kind::Control, vec![0])]);
+        assert!(
+            left_out("  Scenario: s\n    When it runs\n    And the worker goes on\n").is_empty()
+        );
+    }
+
+    #[test]
+    fn what_is_meant_to_hold_always_has_no_controls() {
+        let always = "  @always\n  Scenario: s\n    Given the worker is held\n    When it runs\n";
+        assert!(left_out(always).is_empty());
+    }
+}

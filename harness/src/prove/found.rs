@@ -109,3 +109,50 @@ impl Found {
 fn seen_is_none(verdict: Exit) -> bool {
     !matches!(verdict, Exit::Passed | Exit::Failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gherkin::Evidence;
+
+    fn found(evidence: &[Evidence]) -> Found {
+        let mut outcome = ScenarioOutcome {
+            ran: true,
+            ..ScenarioOutcome::left_out()
+        };
+        let verdicts = evidence.iter().map(|one| one.verdict);
+        outcome.verdict = verdicts.max().unwrap_or(Exit::Passed);
+        outcome.evidence = evidence.to_vec();
+        Found::of(&outcome)
+    }
+
+    fn late() -> Evidence {
+        Evidence {
+            late: true,
+            ..Evidence::new(Exit::Failed, "not quiet")
+        }
+    }
+
+    #[test]
+    fn a_rule_outweighs_an_expectation_and_that_a_time_out() {
+        let differs = Evidence::new(Exit::Failed, "the totals differ");
+        let broken = Evidence::new(Exit::Failed, "twice").with_rule("once");
+        assert_eq!(found(&[late()]).mark(), Mark::Late);
+        assert_eq!(found(&[late(), differs.clone()]).mark(), Mark::Seen);
+        let all = found(&[late(), differs, broken]);
+        assert_eq!(all.mark(), Mark::SeenByRule);
+        assert!(matches!(all.seen, Some(Seen::Rule { rule, .. }) if rule == "once"));
+    }
+
+    #[test]
+    fn what_is_unproven_or_green_sees_nothing() {
+        assert_eq!(found(&[]).mark(), Mark::Unseen);
+        let unproven = Evidence::new(Exit::Unproven, "never landed");
+        assert_eq!(found(&[unproven]).mark(), Mark::Unseen);
+        let broken = Evidence::new(Exit::Broken, "no disk");
+        assert_eq!(found(&[broken.clone()]).mark(), Mark::Unseen);
+        assert_eq!(found(&[broken]).mark_of_control(), Mark::Untold);
+        assert_eq!(found(&[]).mark_of_control(), Mark::DecidesNothing);
+        assert_eq!(found(&[late()]).mark_of_control(), Mark::Decides);
+    }
+}

@@ -1,6 +1,7 @@
 //! What the history knows of each thing that keeps it from being quiet: since when it is
 //! so, and which refusal came with it.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::Rehearsal;
@@ -14,9 +15,20 @@ impl Rehearsal {
         self.board.history().read(|entries| {
             reasons
                 .into_iter()
-                .map(|reason| Told {
-                    more: more(&self.manifest, entries, &reason),
-                    reason,
+                .map(|reason| {
+                    let forgotten = forgotten(&self.manifest, entries, &reason);
+                    let mut more = more(&self.manifest, entries, &reason);
+                    if let Some(end) = forgotten {
+                        let _ = write!(
+                            more,
+                            "; it has its end (history: {end}), and was neither deleted nor given back"
+                        );
+                    }
+                    Told {
+                        more,
+                        reason,
+                        forgotten: forgotten.is_some(),
+                    }
                 })
                 .collect()
         })
@@ -60,6 +72,21 @@ fn more(manifest: &Manifest, entries: &[Entry], reason: &Reason) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Where a message ended that is still in the hand of an owner who asked for more after it.
+fn forgotten(manifest: &Manifest, entries: &[Entry], reason: &Reason) -> Option<u64> {
+    let Reason::InHand { owner, message, .. } = reason else {
+        return None;
+    };
+    let end = entries.iter().rposition(|entry| {
+        matches!(&entry.event, Event::Stage { stage, message: Some(of), .. }
+            if of.as_str() == message && manifest.is_end(stage))
+    })?;
+    let asked = entries[end..].iter().any(|entry| {
+        matches!(&entry.event, Event::Receiving { incarnation, .. } if incarnation == owner)
+    });
+    asked.then_some(entries[end].seq)
 }
 
 fn since(entries: &[Entry], entry: &Entry) -> String {
@@ -137,6 +164,25 @@ mod tests {
             ),
             "{told}"
         );
+    }
+
+    #[test]
+    fn what_has_its_end_is_forgotten_once_its_owner_asks_for_more() {
+        let story = Story::new().delivered("M1", "copy");
+        let receipt = format!("copy-{}", story.last_call().0);
+        let forgets = |story: &Story| forgotten(&MANIFEST, &story.entries(), &in_hand(&receipt));
+        assert_eq!(forgets(&story), None);
+        let story = story.passed("shipped", "M1");
+        let end = story.entries().len() as u64;
+        assert_eq!(forgets(&story), None);
+        let call = story.last_call();
+        let story = story.then(Event::Receiving {
+            call,
+            incarnation: packer(1),
+            at_most: 1,
+            hides: None,
+        });
+        assert_eq!(forgets(&story), Some(end));
     }
 
     #[test]

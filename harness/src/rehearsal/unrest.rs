@@ -205,6 +205,9 @@ pub struct Told {
     pub reason: Reason,
     /// Since when, and what keeps it so, in words; empty where nothing is known.
     pub more: String,
+    /// Whether it is a fault in itself, however long one waits: what has its end is still in
+    /// a hand that asked for more since.
+    pub forgotten: bool,
 }
 
 /// Whether the system got on.
@@ -280,6 +283,11 @@ pub enum Blame {
 }
 
 impl NotQuiet {
+    /// Whether more is known than that it is not quiet: somebody forgot what has its end.
+    pub fn is_more_than_late(&self) -> bool {
+        matches!(self.pace, Pace::Stands { .. }) && self.reasons.iter().any(|told| told.forgotten)
+    }
+
     /// Whom it speaks against.
     pub fn blame(&self) -> Blame {
         let all = |is: fn(&Reason) -> bool| {
@@ -314,6 +322,7 @@ mod tests {
         Told {
             reason,
             more: String::new(),
+            forgotten: false,
         }
     }
 
@@ -381,6 +390,27 @@ mod tests {
         assert_eq!(blame(vec![never(false)], false), Blame::Harness);
         assert_eq!(blame(vec![never(true)], false), Blame::System);
         assert_eq!(blame(vec![never(false), in_hand()], false), Blame::System);
+    }
+
+    #[test]
+    fn what_has_its_end_and_is_forgotten_is_more_than_late() {
+        let not_quiet = |forgotten, pace| NotQuiet {
+            within: Duration::from_secs(30),
+            reasons: vec![Told {
+                forgotten,
+                ..told(in_hand())
+            }],
+            own: Vec::new(),
+            pace,
+        };
+        let stands = || Pace::Stands {
+            since: Duration::from_secs(30),
+            seq: 7,
+            round: String::new(),
+        };
+        assert!(not_quiet(true, stands()).is_more_than_late());
+        assert!(!not_quiet(false, stands()).is_more_than_late());
+        assert!(!not_quiet(true, Pace::GetsOn { seq: 7 }).is_more_than_late());
     }
 
     #[test]

@@ -353,6 +353,7 @@ fn restless(unrest: &Unrest) -> StepError {
         Unrest::NotQuiet(not_quiet) => match not_quiet.blame() {
             Blame::Scenario => StepError::unproven(unrest.to_string()),
             Blame::Harness => StepError::broken(std::io::Error::other(unrest.to_string())),
+            Blame::System if not_quiet.is_more_than_late() => StepError::failed(unrest.to_string()),
             Blame::System => StepError::late(unrest.to_string()),
         },
         Unrest::Stopped(_) => StepError::failed(unrest.to_string()),
