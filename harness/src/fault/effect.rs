@@ -37,9 +37,6 @@ pub enum Effect {
     /// The dependency gets the call again so much later, and nobody the second reply. Over
     /// HTTP.
     Again(Duration),
-    /// What the call makes invisible stays so for this long: a receive, a change of
-    /// visibility.
-    Hide(Duration),
     /// One entry of a batch never reaches the queue, and is reported as failed with
     /// this code; the others take effect.
     RefuseEntry(String),
@@ -69,7 +66,6 @@ impl Effect {
             | Self::Duplicate
             | Self::Pretend
             | Self::Again(_)
-            | Self::Hide(_)
             | Self::RefuseEntry(_) => Some(Side::Before),
         }
     }
@@ -91,7 +87,6 @@ impl fmt::Display for Effect {
             Self::Duplicate => write!(f, "duplicate"),
             Self::Pretend => write!(f, "pretence"),
             Self::Again(later) => write!(f, "repetition {later:?} later"),
-            Self::Hide(time) => write!(f, "hidden for {time:?}"),
             Self::RefuseEntry(code) => write!(f, "entry refused with {code}"),
         }
     }

@@ -86,6 +86,7 @@ impl Stage<'_> {
         for (place, outcome) in wanted.iter().zip(outcomes) {
             match outcome.verdict {
                 Exit::Passed => green.push((outcome.took, *place)),
+                Exit::Interrupted => {}
                 verdict => (self.tell)(Progress::NotGreen {
                     scenario: &self.scenarios[*place],
                     verdict,

@@ -41,11 +41,6 @@ const PRETENCE: Misdeed = Misdeed {
     phrase: "is told falsely that all is done at",
     what: "goes on as if done, and never makes,",
 };
-const HIDING: Misdeed = Misdeed {
-    phrase: "hides for 12h at",
-    what: "hides for twelve hours by",
-};
-
 /// One variant for each call site and misdeed.
 pub(super) fn wire(
     manifest: &Manifest,
@@ -106,11 +101,11 @@ fn misdeeds(manifest: &Manifest, shape: &Shape) -> &'static [Misdeed] {
             }
         }
         Asked::Action { action, .. } => match action.as_str() {
-            "DeleteMessage" | "DeleteMessageBatch" | "SendMessage" | "SendMessageBatch" => {
-                &[PRETENCE]
-            }
-            "ChangeMessageVisibility" => &[PRETENCE, HIDING],
-            "ReceiveMessage" => &[HIDING],
+            "DeleteMessage"
+            | "DeleteMessageBatch"
+            | "SendMessage"
+            | "SendMessageBatch"
+            | "ChangeMessageVisibility" => &[PRETENCE],
             _ => &[],
         },
         // What a transaction did and did not do is told by no wire before its end.

@@ -54,7 +54,6 @@ impl Orders {
                 | Effect::Duplicate
                 | Effect::Pretend
                 | Effect::Again(_)
-                | Effect::Hide(_)
                 | Effect::RefuseEntry(_) => orders.fates.push(one),
             }
         }
@@ -252,7 +251,7 @@ impl Board {
                 }
                 Held::Twice(first)
             }
-            (effect @ (Effect::Pretend | Effect::Again(_) | Effect::Hide(_)), held) => {
+            (effect @ (Effect::Pretend | Effect::Again(_)), held) => {
                 match self.misbehave(call, fault, &effect, held, again) {
                     Ok((held, what)) => {
                         landed(what);

@@ -1,5 +1,5 @@
-//! Calls that misbehave as a broken system's would: never made though it is told so, made
-//! again later, hiding a message for longer than was asked.
+//! Calls that misbehave as a broken system's would: never made though it is told so, or made
+//! again later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,11 +46,6 @@ impl Board {
                     Err((held, reason))
                 }
             },
-            (Effect::Hide(time), Held::Free) => match hiding(call, *time) {
-                Ok(body) => Ok((Held::Alter(fault, body), "hides for longer")),
-                Err(reason) => Err((Held::Free, reason)),
-            },
-            (Effect::Hide(_), held @ Held::Alter(..)) if again => Ok((held, "hides for longer")),
             (effect, held) => {
                 let reason = format!("no {effect}: another fault decided over {} first", call.id);
                 Err((held, reason))
@@ -113,24 +108,4 @@ fn taken(entry: &Value) -> Value {
         "MessageId": Uuid::new_v4().to_string(),
         "MD5OfMessageBody": md5_of(body.unwrap_or_default().as_bytes()),
     })
-}
-
-/// The body of a call that hides messages for this long.
-fn hiding(call: &Call, time: Duration) -> Result<Bytes, String> {
-    let Request::Sqs(request) = &call.request else {
-        return Err("only a call to a queue hides messages".to_owned());
-    };
-    let seconds = json!(time.as_secs());
-    let mut body = request.body.clone();
-    match request.action.as_str() {
-        "ReceiveMessage" | "ChangeMessageVisibility" => body["VisibilityTimeout"] = seconds,
-        "ChangeMessageVisibilityBatch" => {
-            let entries = body.get_mut("Entries").and_then(Value::as_array_mut);
-            for entry in entries.into_iter().flatten() {
-                entry["VisibilityTimeout"] = seconds.clone();
-            }
-        }
-        other => return Err(format!("{other} hides nothing")),
-    }
-    Ok(Bytes::from(body.to_string()))
 }

@@ -55,7 +55,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             "The process whose call took effect gets a signal before it learns of it.",
         ),
     ];
-    let at_the_call: [(&str, usize, Make, &str, &str); 7] = [
+    let at_the_call: [(&str, usize, Make, &str, &str); 6] = [
         (
             "loses its request",
             0,
@@ -97,13 +97,6 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             |_| Ok(Effect::Pretend),
             "Given the worker is told falsely that all is done at \"DeleteMessage\" of M1 once",
             "The call never reaches its dependency, and the process is answered as if it had: what a system looks like that never made it. Not for databases.",
-        ),
-        (
-            "hides for {duration}",
-            1,
-            |arguments| Ok(Effect::Hide(arguments.duration(1))),
-            "Given the worker hides for 12h at \"ReceiveMessage\" of any message once",
-            "A receive, or a change of visibility, makes messages invisible for this long, whatever the process asks for.",
         ),
     ];
     let later: Make = |arguments| Ok(Effect::Again(arguments.duration(1)));
@@ -242,9 +235,6 @@ fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), St
         Effect::Again(_) if protocol != DependencyProtocol::Http => Err(StepError::invalid(
             "only a request over HTTP is made again later",
         )),
-        Effect::Hide(time) if wanted.action().is_none() || time.as_secs() > 43_200 => Err(
-            StepError::invalid("a call to a queue hides messages, and for twelve hours at most"),
-        ),
         Effect::Delay(delay) if delay.is_zero() => {
             Err(StepError::invalid("a delay of nothing delays nothing"))
         }
