@@ -40,6 +40,8 @@ pub fn unused<W>(
                 !used.contains(&(kind, name.as_str()))
                     && !cells.iter().any(|cell| cell.contains(name.as_str()))
                     && !(kind == "stage" && in_manifest.contains(name.as_str()))
+                    // What messages carry where nothing else is said.
+                    && !(kind == "kind" && manifest.messages.kinds.keys().next() == Some(*name))
             })
             .cloned()
             .collect();
@@ -74,8 +76,13 @@ fn of_manifest(manifest: &Manifest) -> BTreeSet<&str> {
         .order
         .iter()
         .flat_map(|order| [&order.stage, &order.after]);
+    let consumption = manifest.consumption.iter().flat_map(|consumption| {
+        let turns = consumption.paused.iter().chain(&consumption.stopped);
+        turns.chain(&consumption.resumed)
+    });
     let stages = ends
         .chain(counted)
+        .chain(consumption)
         .chain(ordered)
         .chain(&manifest.replay)
         .chain(&manifest.resting)
