@@ -44,6 +44,8 @@ pub struct OwnDefect {
     pub environment: Option<BTreeMap<String, String>>,
     /// Command lines that build the system with this defect alone.
     pub build: Option<Vec<String>>,
+    /// Whether `prepare` runs with it too: what it changes is in the database from the start.
+    pub prepares: bool,
     /// The scenarios that are meant to see it: `features/brake.feature`, a line of one, or
     /// `brake: a part of a name`.
     pub scenarios: Vec<String>,
@@ -145,12 +147,14 @@ fn read_defect<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<O
         None => Some(None),
         Some(_) => read_list(cx, &table, "build").map(Some),
     };
+    let prepares = table.flag(cx, "prepares", false);
     let scenarios = read_list(cx, &table, "scenarios");
     Some(OwnDefect {
         what: what?.map(|(what, _)| what.to_owned()),
         rules: rules?,
         environment: environment?,
         build: build?,
+        prepares: prepares?,
         scenarios: scenarios?,
     })
 }

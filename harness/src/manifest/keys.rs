@@ -62,7 +62,7 @@ tables! {
         "request" "json";
     EXPLORE: "explore" = "allowed" "ignore";
     DEFECTS: "defects" = "build" "environment" "file" "named";
-    DEFECT: "defect" = "what" "rules" "environment" "build" "scenarios";
+    DEFECT: "defect" = "what" "rules" "environment" "build" "prepares" "scenarios";
     LIMITS: "limits" = "step" "scenario" "quiet" "linger" "hidden" "build";
 }
 

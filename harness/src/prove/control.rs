@@ -30,7 +30,7 @@ pub(super) fn controls<W>(scenarios: &[Arc<Scenario>], vocabulary: &Compiled<W>)
             left_out,
             meant: vec![place],
             others: Vec::new(),
-            build: None,
+            made: None,
         };
         let at = format!("{}:{}", scenario.text.path, scenario.line);
         let what = format!("{at} without its faults");

@@ -11,7 +11,7 @@ use super::found::Found;
 use super::results::{Tried, VariantResult};
 use super::setting::settings;
 use super::stage::Stage;
-use super::variant::{Kind, Mark, Variant};
+use super::variant::{Kind, Made, Mark, Variant};
 use crate::gherkin::{Compiled, Exit, Interrupt, Project as _, RunInfo, Scenario, Shard};
 use crate::manifest::{Manifest, ManifestError};
 use crate::suite::{Scene, Suite};
@@ -323,16 +323,12 @@ impl Stage<'_> {
         });
         let of = tries.len();
         let mut done = 0;
-        let mut groups: BTreeMap<Option<Vec<String>>, Vec<Try>> = BTreeMap::new();
+        let mut groups: BTreeMap<Option<Made>, Vec<Try>> = BTreeMap::new();
         for one in tries {
-            let variant = &variants[one.variant];
-            let build = match variant.kind {
-                Kind::Defect => Some(variant.build.clone().unwrap_or_default()),
-                _ => None,
-            };
-            groups.entry(build).or_default().push(one);
+            let made = variants[one.variant].made.clone();
+            groups.entry(made).or_default().push(one);
         }
-        for (build, tries) in groups {
+        for (made, tries) in groups {
             let (valid, invalid): (Vec<Try>, Vec<Try>) = tries
                 .into_iter()
                 .partition(|one| self.is_valid(&one.altered));
@@ -345,7 +341,7 @@ impl Stage<'_> {
             let scenarios = self.scenarios.clone();
             self.runs += 1;
             let name = format!("tries-{}", self.runs);
-            let outcomes = self.run(&name, &altered, build, &mut |tell, place, outcome| {
+            let outcomes = self.run(&name, &altered, made, &mut |tell, place, outcome| {
                 let one = &valid[place];
                 let variant = &variants[one.variant];
                 done += 1;

@@ -1,10 +1,11 @@
 //! Defects of the team's own, as variants.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::course::ProveError;
 use super::meant::meant;
-use super::variant::{Kind, Variant};
+use super::variant::{Kind, Made, Variant};
 use crate::gherkin::Scenario;
 use crate::manifest::{Manifest, OwnDefect};
 
@@ -36,19 +37,27 @@ pub(super) fn own(
                 .collect::<Vec<_>>(),
         );
     }
-    let given = variables.iter().map(|(variable, value)| {
-        format!("the variable {variable} of every process is \"{value}\"")
-    });
+    let given: Vec<String> = variables
+        .iter()
+        .map(|(variable, value)| format!("the variable {variable} of every process is \"{value}\""))
+        .collect();
     Ok(Variant {
         kind: Kind::Defect,
         name: name.to_owned(),
         what: defect.what.clone().unwrap_or_default(),
-        given: given.collect(),
+        given,
         left_out: Vec::new(),
         others: (0..scenarios.len())
             .filter(|place| !places.contains(place))
             .collect(),
         meant: places,
-        build: defect.build.clone(),
+        made: Some(Made {
+            build: defect.build.clone().unwrap_or_default(),
+            prepare: if defect.prepares {
+                variables
+            } else {
+                BTreeMap::new()
+            },
+        }),
     })
 }

@@ -32,4 +32,4 @@ pub use course::{Course, Only, Progress, ProveError, Request, prove};
 pub use found::{Found, Seen};
 pub use results::{Results, Tried, VariantResult};
 pub use unused::unused;
-pub use variant::{Kind, Mark, Variant};
+pub use variant::{Kind, Made, Mark, Variant};

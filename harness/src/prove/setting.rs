@@ -64,7 +64,7 @@ pub(super) fn settings(manifest: &Manifest, scenarios: &[Arc<Scenario>]) -> Vec<
                         Vec::new()
                     },
                     meant: meant.clone(),
-                    build: None,
+                    made: None,
                 });
             }
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::course::{Progress, ProveError, Request};
-use super::variant::Variant;
+use super::variant::{Made, Variant};
 use super::wire;
 use crate::gherkin::{
     self, Compiled, Exit, Interrupt, Place, Plan, Project as _, RunEvent, RunInfo, RunOptions,
@@ -112,19 +112,25 @@ impl Stage<'_> {
         &mut self,
         name: &str,
         scenarios: &[Arc<Scenario>],
-        build: Option<Vec<String>>,
+        made: Option<Made>,
         ended: &mut Ended<'_>,
     ) -> Result<Vec<Arc<ScenarioOutcome>>, ProveError> {
         if scenarios.is_empty() {
             return Ok(Vec::new());
         }
         let mut manifest = (**self.suite.manifest()).clone();
-        if let Some(lines) = build {
-            manifest.build = match (lines.as_slice(), manifest.defects.build.take()) {
+        if let Some(Made { build, prepare }) = made {
+            manifest.build = match (build.as_slice(), manifest.defects.build.take()) {
                 ([], Some(build)) => build,
                 ([], None) => manifest.build,
                 (lines, _) => lines.iter().map(|line| shell(line)).collect(),
             };
+            for (name, value) in &prepare {
+                let value = Template::literal(value);
+                for command in &mut manifest.prepare {
+                    command.environment.insert(name.clone(), value.clone());
+                }
+            }
         }
         let suite = Arc::new(self.suite.with(manifest));
         let plan = Plan::new(scenarios, &self.vocabulary, self.info.seed)

@@ -1,5 +1,6 @@
 //! What is changed, and what became of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -66,8 +67,17 @@ pub struct Variant {
     pub meant: Vec<usize>,
     /// Those that are tried where these see nothing.
     pub others: Vec<usize>,
-    /// Command lines that build the system with it.
-    pub build: Option<Vec<String>>,
+    /// How a system with it is made, where that is otherwise than usual.
+    pub made: Option<Made>,
+}
+
+/// How a broken system is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Made {
+    /// Command lines that build it; none: as all defects are built.
+    pub build: Vec<String>,
+    /// What `prepare` gets too.
+    pub prepare: BTreeMap<String, String>,
 }
 
 impl Variant {

@@ -80,7 +80,7 @@ pub(super) fn wire(
                 left_out: Vec::new(),
                 meant: vec![plain],
                 others: others.to_vec(),
-                build: None,
+                made: None,
             });
         }
     }
