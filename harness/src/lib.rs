@@ -14,6 +14,7 @@ pub mod judge;
 pub mod manifest;
 pub mod outage;
 pub mod place;
+pub mod protocol;
 pub mod prove;
 pub mod rehearsal;
 pub mod report;

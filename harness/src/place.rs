@@ -87,7 +87,7 @@ pub fn lookup<'a>(
         Place::Header(name, pipeline) => lookup_header(&request.headers, name)
             .map(|value| decoding::read_text(value, pipeline))
             .unwrap_or_default(),
-        Place::Attribute(..) => Vec::new(),
+        Place::Attribute(..) | Place::Key(_) => Vec::new(),
         Place::Path(pattern) if pattern.starts_with('/') => {
             let captures = match_path(pattern, &request.path);
             let named = captures
@@ -120,7 +120,20 @@ pub fn lookup_message(place: &Place, message: &Value) -> Vec<String> {
                 }
             })
             .unwrap_or_default(),
-        Place::Header(..) | Place::Path(_) => Vec::new(),
+        Place::Header(..) | Place::Path(_) | Place::Key(_) => Vec::new(),
+    }
+}
+
+/// What a content holds for a place that is there by itself: an element of a list, the
+/// value of a field.
+pub(crate) fn lookup_content(place: &Place, content: &[u8]) -> Vec<String> {
+    match place {
+        Place::Body(pipeline) => decoding::read(content, pipeline),
+        Place::Attribute(_, pipeline) if pipeline.0.is_empty() => {
+            vec![String::from_utf8_lossy(content).into_owned()]
+        }
+        Place::Attribute(_, pipeline) => decoding::read(content, pipeline),
+        Place::Header(..) | Place::Path(_) | Place::Key(_) => Vec::new(),
     }
 }
 

@@ -6,10 +6,12 @@
 //! | PostgreSQL | the statements without literals and bind values; a `COMMIT` with what it makes durable |
 //! | SQS | the action, and the queue as the manifest names it |
 //! | HTTP | the method, and the path without ids |
+//! | Redis | the commands, each with its keys without ids |
 //!
 //! White space, letter case, comments, and the order of columns do not matter. A person
 //! names a shape by a part of it: see [`Wanted`].
 
+mod commands;
 mod path;
 mod sentence;
 mod statement;
@@ -57,6 +59,8 @@ pub enum Asked {
         /// With `{}` in place of each id.
         path: String,
     },
+    /// Commands of Redis: one, or all of a transaction.
+    Commands(Vec<String>),
 }
 
 impl Shape {
@@ -78,6 +82,7 @@ impl Shape {
                 method: request.method.to_ascii_uppercase(),
                 path: without_ids(manifest, &call.dependency, &request.path),
             },
+            Request::Redis(request) => Asked::Commands(commands::shapes(request)),
         };
         Self {
             dependency: call.dependency.clone(),
@@ -135,6 +140,7 @@ impl Shape {
             }
             Asked::Action { action, .. } => vec![action.clone()],
             Asked::Request { .. } => Vec::new(),
+            Asked::Commands(commands) => commands::names(commands),
         };
         names.push(self.to_string());
         names.dedup();
@@ -163,6 +169,7 @@ impl fmt::Display for Asked {
                 queue: None,
             } => f.write_str(action),
             Self::Request { method, path } => write!(f, "{method} {path}"),
+            Self::Commands(commands) => f.write_str(&commands.join("; ")),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::manifest::{
     Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage, nearest,
 };
 use crate::place;
+use crate::protocol::redis;
 use crate::tap::{Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus};
 
 pub use self::called::{concerned_after, concerned_before};
@@ -25,6 +26,14 @@ pub use self::called::{concerned_after, concerned_before};
 /// A value captured under this name is the job's id: known before any client learns it,
 /// and where no client ever does.
 pub const JOB: &str = "job";
+
+/// What stands before a text that is no id by itself, but may have known ids in it.
+pub(crate) const WITHIN: char = '\0';
+
+/// A text in which known ids are sought.
+pub(crate) fn text_with_ids(text: &[u8]) -> String {
+    format!("{WITHIN}{}", String::from_utf8_lossy(text))
+}
 
 /// One passage of a stage, not yet attributed to messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +119,13 @@ fn before<'m>(
                     postgres::transaction(manifest, call, stage, &all, text)
                 }
                 (Request::Postgres(_), Pattern::Transaction(_)) => None,
+                (Request::Redis(request), Pattern::Command { command, key })
+                    if !(stage.is_nobodys() && pattern.is_receive()) =>
+                {
+                    let wanted = (command.as_str(), key.as_ref());
+                    let of = &call.dependency;
+                    redis::subject::passed(manifest, of, stage, wanted, request, None)
+                }
                 // What will be received nobody knows yet: the call itself is what passes.
                 _ if stage.is_nobodys() && pattern.is_receive() => {
                     matches_call(call, pattern, queues).then(|| vec![Subject::default()])
@@ -181,6 +197,21 @@ fn after<'m>(
                         Some(vec![Subject::of_nobody(subjects)])
                     } else {
                         Some(subjects)
+                    }
+                }
+                (
+                    Request::Redis(request),
+                    Pattern::Command { command, key },
+                    Reply::Redis(reply),
+                ) => {
+                    let (wanted, of) = ((command.as_str(), key.as_ref()), &call.dependency);
+                    let reply = Some(reply);
+                    let passed =
+                        redis::subject::passed(manifest, of, stage, wanted, request, reply);
+                    if stage.is_nobodys() && pattern.is_receive() {
+                        passed.map(|subjects| vec![Subject::of_nobody(subjects)])
+                    } else {
+                        passed
                     }
                 }
                 _ => matches_call(call, pattern, queues)
@@ -316,6 +347,18 @@ pub fn matches_call(call: &Call, pattern: &Pattern, queues: QueueNames<'_>) -> b
             (method == "*" || method.eq_ignore_ascii_case(&request.method))
                 && place::match_path(path, &request.path).is_some()
         }
+        // The first receive of a consumer.
+        (Request::Redis(request), Pattern::Action { queue, .. }) => {
+            let mut meant = queues.iter().filter(|((dependency, name), _)| {
+                let wanted = queue.as_ref().is_none_or(|queue| queue == name);
+                *dependency == call.dependency && wanted
+            });
+            meant.any(|(_, name)| redis::subject::asks_of(name, request))
+        }
+        (Request::Redis(request), Pattern::Command { command, key }) => {
+            let mut commands = request.commands.iter();
+            commands.any(|one| redis::subject::is(one, command, key.as_ref()))
+        }
         _ => false,
     }
 }
@@ -332,6 +375,7 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
             .flat_map(|item| sqs::ids(manifest, &call.dependency, item))
             .collect(),
         Request::Http(request) => http_ids(manifest, &call.dependency, request),
+        Request::Redis(request) => redis::subject::ids(manifest, &call.dependency, request),
     }
 }
 
@@ -344,6 +388,14 @@ pub fn together(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
             .map(|item| ids_in_message(manifest, &call.dependency, item))
             .collect(),
         Request::Http(request) => vec![http_ids(manifest, &call.dependency, request)],
+        Request::Redis(request) => {
+            let subjects =
+                redis::subject::subjects(manifest, &call.dependency, request, None).into_iter();
+            let named = subjects.map(|subject| subject.ids.into_iter());
+            named
+                .map(|ids| ids.filter(|id| !id.starts_with(WITHIN)).collect())
+                .collect()
+        }
     }
 }
 
@@ -363,6 +415,12 @@ pub fn ids_made_durable(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<
             let statements: Vec<&Statement> = reply.durable.iter().collect();
             postgres::ids(manifest, &call.dependency, &statements)
         }
+        Reply::Redis(reply) => match &call.request {
+            Request::Redis(request) => {
+                redis::subject::effective_ids(manifest, &call.dependency, request, reply)
+            }
+            _ => Vec::new(),
+        },
         _ => ids_of(manifest, call),
     }
 }
@@ -423,6 +481,7 @@ fn took_place(reply: &Reply) -> bool {
         Reply::Postgres(PgReply { error, status, .. }) => {
             error.is_none() && *status != TransactionStatus::Failed
         }
+        Reply::Redis(reply) => reply.error.is_none() && !reply.answers.is_empty(),
         Reply::Broken { .. } => false,
     }
 }
@@ -482,6 +541,6 @@ fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subj
             }]
         }
         Request::Sqs(request) => sqs::subjects(manifest, call, stage, request, None),
-        Request::Postgres(_) => vec![Subject::default()],
+        Request::Postgres(_) | Request::Redis(_) => vec![Subject::default()],
     }
 }

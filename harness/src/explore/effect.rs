@@ -105,6 +105,7 @@ fn refusal(protocol: DependencyProtocol) -> &'static str {
         DependencyProtocol::Postgres => "40001",
         DependencyProtocol::Sqs => "ServiceUnavailable",
         DependencyProtocol::Http => "503",
+        DependencyProtocol::Redis => "LOADING",
     }
 }
 

@@ -1,8 +1,8 @@
 //! An account: everything that the history proves about one message.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::Incarnation;
+use crate::ids::{CallId, Incarnation};
 
 /// What the history proves about one message.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Account {
     pub series: Vec<u64>,
     /// Terminal passages: where, and which end (`terminal` in the manifest).
     pub ends: Vec<(u64, String)>,
+    /// The calls at which it had an end.
+    pub ended_at: BTreeSet<CallId>,
     /// Copies that a queue took, by `MessageId`, and where.
     pub sent: BTreeMap<String, u64>,
     /// Copies that were deleted, and where.
@@ -38,6 +40,8 @@ pub struct Deletion {
     pub at: u64,
     /// Where the call began.
     pub began: u64,
+    /// The call.
+    pub call: CallId,
     /// The copy, if its delivery was witnessed.
     pub copy: Option<String>,
     /// Who asked for it; none: no process of the system.

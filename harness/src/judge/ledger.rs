@@ -7,7 +7,7 @@ use super::names::Names;
 use super::{Account, Deletion, Evidence, work};
 use crate::history::{Entry, Event};
 use crate::ids::{CallId, MessageName, StageName};
-use crate::manifest::{Manifest, Protocol};
+use crate::manifest::Manifest;
 
 /// The accounts of all declared messages.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +128,7 @@ impl Ledger {
             } if manifest
                 .dependencies
                 .get(dependency)
-                .is_none_or(|known| matches!(known.protocol, Protocol::Sqs { .. })) =>
+                .is_none_or(|known| !known.protocol.queues().is_empty()) =>
             {
                 self.began.insert(*call, seq);
             }
@@ -172,6 +172,7 @@ impl Ledger {
                 let deletion = Deletion {
                     at: seq,
                     began: self.began.get(call).copied().unwrap_or(seq),
+                    call: *call,
                     copy: message_id.clone(),
                     by: author.incarnation().cloned(),
                 };
@@ -221,14 +222,21 @@ impl Ledger {
             }
             Event::Stage {
                 stage,
+                call,
                 message: Some(message),
                 ..
-            } => self.passed(manifest, seq, stage, message),
+            } => self.passed(manifest, (seq, *call), stage, message),
             _ => {}
         }
     }
 
-    fn passed(&mut self, manifest: &Manifest, seq: u64, stage: &StageName, message: &MessageName) {
+    fn passed(
+        &mut self,
+        manifest: &Manifest,
+        (seq, call): (u64, CallId),
+        stage: &StageName,
+        message: &MessageName,
+    ) {
         let mut terminal = manifest.terminal.iter().rev();
         let end = terminal.find(|(_, by)| by.stage == *stage);
         let account = self.of_mut(message);
@@ -240,6 +248,7 @@ impl Ledger {
         }
         if let Some((end, _)) = end {
             account.ends.push((seq, end.clone()));
+            account.ended_at.insert(call);
         }
     }
 

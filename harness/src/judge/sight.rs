@@ -8,6 +8,7 @@ use super::{Evidence, Finding, Ledger};
 use crate::history::{Attribution, Event};
 use crate::ids::{Author, CallId, DependencyName, MessageName, StageName};
 use crate::manifest::{Binding, Pattern};
+use crate::protocol::redis::KeyPattern;
 
 /// Doubts that a history shows as a whole, beside those that were noted as it was made.
 pub(super) fn doubts(evidence: Evidence<'_>) -> Vec<Finding> {
@@ -222,6 +223,17 @@ fn is_alike(pattern: &Pattern, actions: &[String]) -> bool {
         Pattern::Statement(text) | Pattern::Transaction(text) => text.to_lowercase(),
         Pattern::Action { action, .. } => return actions.contains(action),
         Pattern::Request { method, .. } => return actions.contains(method),
+        Pattern::Command { command, key } => {
+            return actions.iter().any(|action| {
+                let (name, done) = action.split_once(' ').unwrap_or((action, ""));
+                // The key itself was seen, and nothing was done to it.
+                let near = |key: &KeyPattern| {
+                    key.matches(done).is_none()
+                        && strsim::jaro_winkler(&key.to_string(), done) >= MISSPELT
+                };
+                name == command && key.as_ref().is_some_and(near)
+            });
+        }
     };
     let is_meant = |action: &String| {
         // Spelt as in the manifest, it was seen, and wrote nothing that lasts.

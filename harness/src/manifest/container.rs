@@ -14,6 +14,7 @@ use crate::deployment::Room;
 /// Where PostgreSQL and `ElasticMQ` listen; our own images do the same.
 const POSTGRES_PORT: u16 = 5432;
 const SQS_PORT: u16 = 9324;
+const REDIS_PORT: u16 = 6379;
 
 /// `container` of a process.
 pub(super) fn read_container<'n>(
@@ -55,13 +56,16 @@ pub(super) fn read_provided<'n>(
 ) -> Option<Provide> {
     let image = match table.get("image") {
         // There is none of ours for a service that we do not know.
-        None if protocol == ProtocolName::Http => table.need(cx, "image").map(|_| None),
+        None if matches!(protocol, ProtocolName::Http | ProtocolName::Redis) => {
+            table.need(cx, "image").map(|_| None)
+        }
         None => Some(None),
         Some(node) => text(cx, node, &table.what("image")).map(|image| Some(image.to_owned())),
     };
     let usual = match protocol {
         ProtocolName::Postgres => Some(POSTGRES_PORT),
         ProtocolName::Sqs => Some(SQS_PORT),
+        ProtocolName::Redis => Some(REDIS_PORT),
         ProtocolName::Http => None,
     };
     let port = match (table.get("port"), usual) {

@@ -286,6 +286,7 @@ impl<'n> DependencyNames<'n> {
                 "postgres" => Some(ProtocolName::Postgres),
                 "sqs" => Some(ProtocolName::Sqs),
                 "http" => Some(ProtocolName::Http),
+                "redis" => Some(ProtocolName::Redis),
                 _ => None,
             },
             _ => None,

@@ -14,7 +14,9 @@ use super::problem::{Defect, Noun, ProtocolName};
 use super::queues::read_queues;
 use super::source::Span;
 use super::table::{Table, choice, list, named_things, scalar, text};
-use super::{Dependency, Place, Protocol, Provide, ReplyBody, Route, RouteReply, Template, tls};
+use super::{
+    Dependency, Place, Protocol, Provide, ReplyBody, Route, RouteReply, Template, redis, tls,
+};
 use crate::ids::DependencyName;
 
 pub(super) fn read_dependencies<'n>(
@@ -33,7 +35,13 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
     let table = Table::read(cx, node, keys::DEPENDENCY, format!("dependency `{name}`"))?;
     let protocol = table.need_text(cx, "protocol").and_then(|(written, span)| {
         let what = table.what("protocol");
-        choice(cx, span, what, written, &["postgres", "sqs", "http"])?;
+        choice(
+            cx,
+            span,
+            what,
+            written,
+            &["postgres", "sqs", "http", "redis"],
+        )?;
         cx.names.dependencies.get(name)?.protocol
     });
     let allow_external = table.flag(cx, "allow_external", false);
@@ -77,8 +85,12 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
             }
         }
     });
-    if protocol != ProtocolName::Sqs {
-        table.refuse(cx, &["queues"], "a dependency with `protocol: sqs`");
+    if !protocol.has_queues() {
+        table.refuse(
+            cx,
+            &["queues"],
+            "a dependency with `protocol: sqs` or `redis`",
+        );
     }
     if protocol != ProtocolName::Http {
         table.refuse(cx, &["routes"], "a dependency with `protocol: http`");
@@ -89,6 +101,11 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
             let queues = read_queues(cx, node, &table.what("queues"))?;
             Some(Protocol::Sqs { queues })
         }),
+        ProtocolName::Redis => match table.get("queues") {
+            None => Some(IndexMap::new()),
+            Some(node) => redis::read_queues(cx, node, &table.what("queues")),
+        }
+        .map(|queues| Protocol::Redis { queues }),
         ProtocolName::Http => {
             let stub = table.get("provide").is_none_or(
                 |node| !matches!(&node.value, Value::Text(written) if written == "external" || written == "container"),
@@ -119,6 +136,7 @@ fn read_url<'n>(
     let schemes: &[&str] = match protocol {
         ProtocolName::Postgres => &["postgres", "postgresql"],
         ProtocolName::Sqs | ProtocolName::Http => &["http", "https"],
+        ProtocolName::Redis => &["redis", "rediss"],
     };
     let url = reqwest::Url::parse(written)
         .ok()

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 
 use super::{Place, Template};
+use crate::protocol::redis::RedisQueue;
 
 /// What processes talk to.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ impl Dependency {
     pub fn routes(&self) -> &[Route] {
         match &self.protocol {
             Protocol::Http { routes } => routes,
-            Protocol::Postgres | Protocol::Sqs { .. } => &[],
+            Protocol::Postgres | Protocol::Sqs { .. } | Protocol::Redis { .. } => &[],
         }
     }
 }
@@ -42,6 +43,37 @@ pub enum Protocol {
         /// What the harness answers when it plays the service (`provide: stub`).
         routes: Vec<Route>,
     },
+    /// Redis, or what speaks like it.
+    Redis {
+        /// What serves as a queue there, by the name used in the manifest.
+        queues: IndexMap<String, RedisQueue>,
+    },
+}
+
+impl Protocol {
+    /// The names of its queues in the manifest.
+    pub fn queues(&self) -> Vec<&String> {
+        match self {
+            Self::Sqs { queues } => queues.keys().collect(),
+            Self::Redis { queues } => queues.keys().collect(),
+            Self::Postgres | Self::Http { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether another of its queues gives up to this one.
+    pub fn is_dead_letter(&self, queue: &str) -> bool {
+        match self {
+            Self::Sqs { queues } => queues.values().any(|other| {
+                let policy = other.dead_letter.as_ref();
+                policy.is_some_and(|policy| policy.queue == queue)
+            }),
+            Self::Redis { queues } => {
+                let mut others = queues.values();
+                others.any(|other| other.dead_letter.as_deref() == Some(queue))
+            }
+            Self::Postgres | Self::Http { .. } => false,
+        }
+    }
 }
 
 /// Where a dependency comes from.

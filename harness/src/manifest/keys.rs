@@ -27,21 +27,24 @@ tables! {
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter";
+    REDIS_QUEUE: "queue of Redis" = "list" "stream" "sorted_set" "group" "processing" "claim"
+        "dead_letter";
     DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";
     ROUTE: "route" = "on" "write" "store" "job" "group" "idempotency" "reply" "replies";
     IDEMPOTENCY: "idempotency" = "header";
     REPLY: "reply" = "status" "body";
     REPLY_BODY: "reply body" = "text";
-    PLACE: "place" = "body" "header" "attribute" "path";
+    PLACE: "place" = "body" "header" "attribute" "path" "key";
     SETTING: "setting" = "default" "doc";
     PROCESS: "process" = "command" "environment" "instances" "listens" "ready" "restart"
         "consumes" "ready_within" "stop_within" "memory" "container";
     RESTART: "restart" = "after";
     CONTAINER: "container" = "image" "cpus" "address";
     READY: "ready" = "http" "call" "output";
-    CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request";
+    CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request" "command"
+        "key";
     BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
-        "queue" "request" "backlog" "settle";
+        "queue" "request" "command" "key" "backlog" "settle";
     BACKLOG: "backlog" = "dependency" "query" "command" "environment" "process" "request" "json";
     CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"
         "probes";
@@ -50,7 +53,7 @@ tables! {
     BIND: "bind" = "statement" "bind";
     KIND: "kind" = "content" "type" "kills";
     STAGE: "stage" = "process" "before" "after" "checkpoint" "capture" "makes" "fleet" "doc";
-    CAPTURE: "capture" = "statement" "bind" "body" "header" "attribute" "path";
+    CAPTURE: "capture" = "statement" "bind" "body" "header" "attribute" "path" "key";
     TOTAL: "total" = "witness" "claim" "labels" "always";
     WITNESS: "witness" = "add" "subtract" "distinct" "by";
     CLAIM: "claim" = "dependency" "query";

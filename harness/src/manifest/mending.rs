@@ -81,6 +81,9 @@ impl Defect {
                 "make both FIFO queues, or none: SQS takes dead letters of the same type only"
                     .to_owned()
             }
+            Self::KeyPattern { .. } => {
+                "use `{job}` or `{message}` for the id, `*` for anything".to_owned()
+            }
             Self::OwnDeadLetter { .. } => "name another queue".to_owned(),
             Self::ProvideDoesNotFit { protocol, .. } => {
                 format!("it can be {}", any_of(protocol.provisions()))
@@ -101,6 +104,7 @@ impl Defect {
             Self::Url { protocol, .. } => match protocol {
                 ProtocolName::Postgres => "write it like `postgres://user:password@127.0.0.1:5432/name`",
                 ProtocolName::Sqs | ProtocolName::Http => "write it like `http://127.0.0.1:8080`",
+                ProtocolName::Redis => "write it like `redis://127.0.0.1:6379`",
             }
             .to_owned(),
             Self::Encryption { asked } if asked.starts_with("https") => {

@@ -198,6 +198,7 @@ fn read_recognise<'n>(
             None => None,
             Some(ProtocolName::Postgres) => read_binds(cx, node, &title),
             Some(ProtocolName::Sqs) => read_places(cx, node, &title, Holder::QueueMessage),
+            Some(ProtocolName::Redis) => read_values(cx, node, &title),
             Some(ProtocolName::Http) => read_places(cx, node, &title, Holder::Request)
                 .and_then(|places| check_segments(cx, node, name, &names.routes, places)),
         };
@@ -216,6 +217,18 @@ fn read_binds<'n>(cx: &mut Context<'n>, node: &'n Node, title: &str) -> Option<R
     }
     let expected = "`any-bind` or a list like `[{ statement: …, bind: 1 }]`";
     read_list(cx, node, title, expected, read_bind).map(Recognise::Binds)
+}
+
+fn read_values<'n>(cx: &mut Context<'n>, node: &'n Node, title: &str) -> Option<Recognise> {
+    if let Value::Text(written) = &node.value {
+        choice(cx, node.span, title.to_owned(), written, &["any-value"])?;
+        return Some(Recognise::AnyValue);
+    }
+    let expected = "`any-value` or a list of places like `[{ body: $.id }]`";
+    read_list(cx, node, title, expected, |cx, node, title| {
+        read_place(cx, node, title, Holder::Command)
+    })
+    .map(Recognise::Places)
 }
 
 fn read_places<'n>(

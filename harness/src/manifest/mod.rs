@@ -38,6 +38,7 @@ mod problem;
 mod processes;
 mod queues;
 mod recognising;
+mod redis;
 mod route;
 mod source;
 mod stages;
@@ -56,6 +57,7 @@ use indexmap::IndexMap;
 use crate::deployment::{DriverKind, Room};
 use crate::ids::{DependencyName, RoleName, StageName};
 use crate::place::match_path;
+use crate::protocol::redis::KeyPattern;
 use crate::sql::Sql;
 use crate::tap::Side;
 
@@ -148,6 +150,8 @@ pub enum DependencyProtocol {
     Sqs,
     /// HTTP; processes speak it too.
     Http,
+    /// Redis.
+    Redis,
 }
 
 impl Manifest {
@@ -224,19 +228,17 @@ impl Manifest {
         match self.dependencies.get(dependency).map(|one| &one.protocol) {
             Some(Protocol::Postgres) => DependencyProtocol::Postgres,
             Some(Protocol::Sqs { .. }) => DependencyProtocol::Sqs,
+            Some(Protocol::Redis { .. }) => DependencyProtocol::Redis,
             Some(Protocol::Http { .. }) | None => DependencyProtocol::Http,
         }
     }
 
     /// All queues, each with its dependency.
     pub fn queues(&self) -> impl Iterator<Item = (&DependencyName, &String)> {
-        self.dependencies
-            .iter()
-            .filter_map(|(name, dependency)| match &dependency.protocol {
-                Protocol::Sqs { queues } => Some(queues.keys().map(move |queue| (name, queue))),
-                Protocol::Postgres | Protocol::Http { .. } => None,
-            })
-            .flatten()
+        self.dependencies.iter().flat_map(|(name, dependency)| {
+            let queues = dependency.protocol.queues().into_iter();
+            queues.map(move |queue| (name, queue))
+        })
     }
 }
 
@@ -427,6 +429,8 @@ pub enum Recognise {
     /// PostgreSQL: any bind value that equals a known id. For systems whose ids are
     /// unique by themselves (UUIDs).
     AnyBind,
+    /// Redis: any key, field or value in which a known id stands.
+    AnyValue,
 }
 
 /// A bind value that names a job.
@@ -504,6 +508,13 @@ pub enum Pattern {
         method: String,
         /// The path pattern.
         path: String,
+    },
+    /// Redis: this command, optionally on such a key; also as a part of a transaction.
+    Command {
+        /// In upper case: `LPUSH`.
+        command: String,
+        /// The key.
+        key: Option<KeyPattern>,
     },
 }
 

@@ -5,12 +5,14 @@ use super::Pattern;
 use super::context::Context;
 use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
+use super::redis::read_key;
 use super::route::{check_path_pattern, split_request};
 use super::table::{Table, text};
 use crate::ids::DependencyName;
+use crate::protocol::redis;
 use crate::sql::Sql;
 
-const PATTERNS: &[&str] = &["statement", "transaction", "action", "request"];
+const PATTERNS: &[&str] = &["statement", "transaction", "action", "request", "command"];
 
 /// The actions of SQS.
 pub(crate) const ACTIONS: &[&str] = &[
@@ -46,8 +48,8 @@ pub(super) struct Calls {
     pub(super) pattern: Pattern,
 }
 
-/// The keys `dependency` and one of `statement`, `transaction`, `action` (with `queue`)
-/// and `request`.
+/// The keys `dependency` and one of `statement`, `transaction`, `action` (with `queue`),
+/// `request` and `command` (with `key`).
 pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<Calls> {
     let dependency = table.need_text(cx, "dependency").and_then(|(name, span)| {
         let names = cx.dependency(span, name)?;
@@ -77,7 +79,20 @@ pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<
     if key != "action" {
         table.refuse(cx, &["queue"], "an `action`");
     }
+    if key != "command" {
+        table.refuse(cx, &["key"], "a `command`");
+    }
     let pattern = match key {
+        "command" => {
+            let written = text(cx, node, &table.what(key))?;
+            let command = written.to_ascii_uppercase();
+            cx.one_of(node.span, Noun::Command, &command, &redis::known())?;
+            let key = match table.get("key") {
+                None => None,
+                Some(node) => Some(read_key(cx, node, &table.what("key"))?),
+            };
+            Pattern::Command { command, key }
+        }
         "statement" => Pattern::Statement(read_sql(cx, node, table)?),
         "transaction" => Pattern::Transaction(read_sql(cx, node, table)?),
         "action" => {
@@ -140,7 +155,11 @@ pub(super) fn read_request_pattern(
 impl Pattern {
     /// Whether its calls take messages from a queue.
     pub fn is_receive(&self) -> bool {
-        matches!(self, Self::Action { action, .. } if action == "ReceiveMessage")
+        match self {
+            Self::Action { action, .. } => action == "ReceiveMessage",
+            Self::Command { command, .. } => redis::is_receive(command),
+            _ => false,
+        }
     }
 
     /// The calls in words: ``a transaction with `insert into jobs` ``.
@@ -156,6 +175,11 @@ impl Pattern {
                 action,
                 queue: Some(queue),
             } => format!("{action} on queue `{queue}`"),
+            Self::Command { command, key: None } => command.clone(),
+            Self::Command {
+                command,
+                key: Some(key),
+            } => format!("{command} {key}"),
             Self::Request { method, path } if method == "*" => format!("any request to {path}"),
             Self::Request { method, path } => format!("{method} {path}"),
         }

@@ -8,9 +8,11 @@ use super::node::Node;
 use super::pattern::read_sql;
 use super::pipeline::{Pipeline, PipelineFault, split_pipeline};
 use super::problem::Defect;
+use super::redis::read_key;
 use super::source::Span;
 use super::table::{Table, number, text, wrong_type};
 use super::{BindPlace, CapturePlace};
+use crate::protocol::redis::KeyPattern;
 
 /// Where a job's id (or a message's name) stands in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub enum Place {
     Attribute(String, Pipeline),
     /// In the segment of the path that this pattern names `{job}` or `{message}`.
     Path(String),
+    /// In a key of Redis, where this pattern names it.
+    Key(KeyPattern),
 }
 
 impl fmt::Display for Place {
@@ -36,12 +40,13 @@ impl fmt::Display for Place {
             Self::Header(name, pipeline) => named(f, "header", name, pipeline),
             Self::Attribute(name, pipeline) => named(f, "attribute", name, pipeline),
             Self::Path(segment) => write!(f, "path: {segment}"),
+            Self::Key(pattern) => write!(f, "key: {pattern}"),
         }
     }
 }
 
 /// The keys of a place.
-const PLACES: &[&str] = &["body", "header", "attribute", "path"];
+const PLACES: &[&str] = &["body", "header", "attribute", "path", "key"];
 
 /// What is searched for a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,14 +57,17 @@ pub(super) enum Holder {
     Answer,
     /// A queue message: its body and its attributes.
     QueueMessage,
+    /// A command of Redis: its keys, elements and fields.
+    Command,
 }
 
 impl Holder {
     fn has(self, key: &str) -> bool {
         match self {
-            Self::Request => key != "attribute",
+            Self::Request => !matches!(key, "attribute" | "key"),
             Self::Answer => matches!(key, "body" | "header"),
             Self::QueueMessage => matches!(key, "body" | "attribute"),
+            Self::Command => matches!(key, "body" | "attribute" | "key"),
         }
     }
 
@@ -68,6 +76,7 @@ impl Holder {
             Self::Request => "a request",
             Self::Answer => "an answer",
             Self::QueueMessage => "a queue message",
+            Self::Command => "a command of Redis",
         }
     }
 }
@@ -112,6 +121,15 @@ fn read_place_of<'n>(cx: &mut Context<'n>, table: &Table<'n>, holder: Holder) ->
         return None;
     }
     let what = table.what(key);
+    if key == "key" {
+        let pattern = read_key(cx, node, &what)?;
+        if !pattern.has_id() {
+            let (written, part) = (pattern.to_string(), "no id".to_owned());
+            cx.report(node.span, Defect::KeyPattern { written, part });
+            return None;
+        }
+        return Some(Place::Key(pattern));
+    }
     let written = text(cx, node, &what)?;
     match key {
         "body" => read_body(cx, node.span, written).map(Place::Body),

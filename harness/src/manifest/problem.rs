@@ -366,6 +366,14 @@ pub enum Defect {
         /// As written.
         written: String,
     },
+    /// A pattern of keys with something unknown in braces.
+    #[error("the key `{written}` has `{part}`, which is not known")]
+    KeyPattern {
+        /// As written.
+        written: String,
+        /// The part.
+        part: String,
+    },
     /// A file that is not there.
     #[error("there is no file `{}`", .path.display())]
     NoFile {
@@ -438,6 +446,8 @@ pub enum Noun {
     Capture,
     /// An action of SQS.
     Action,
+    /// A command of Redis.
+    Command,
 }
 
 impl fmt::Display for Noun {
@@ -455,6 +465,7 @@ impl fmt::Display for Noun {
             Self::Observation => "observation",
             Self::Capture => "captured value",
             Self::Action => "SQS action",
+            Self::Command => "command of Redis",
         })
     }
 }
@@ -478,6 +489,8 @@ pub enum ProtocolName {
     Sqs,
     /// HTTP/1.1.
     Http,
+    /// Redis.
+    Redis,
 }
 
 impl ProtocolName {
@@ -487,6 +500,7 @@ impl ProtocolName {
             Self::Postgres => "postgres",
             Self::Sqs => "sqs",
             Self::Http => "http",
+            Self::Redis => "redis",
         }
     }
 
@@ -496,13 +510,19 @@ impl ProtocolName {
             Self::Postgres => &["statement", "transaction"],
             Self::Sqs => &["action"],
             Self::Http => &["request"],
+            Self::Redis => &["command"],
         }
+    }
+
+    /// Whether it has queues that processes consume.
+    pub fn has_queues(self) -> bool {
+        matches!(self, Self::Sqs | Self::Redis)
     }
 
     /// How it can be provided.
     pub fn provisions(self) -> &'static [&'static str] {
         match self {
-            Self::Postgres | Self::Sqs => &["embedded", "container", "external"],
+            Self::Postgres | Self::Sqs | Self::Redis => &["embedded", "container", "external"],
             Self::Http => &["stub", "container", "external"],
         }
     }
@@ -514,6 +534,7 @@ impl fmt::Display for ProtocolName {
             Self::Postgres => "PostgreSQL",
             Self::Sqs => "SQS",
             Self::Http => "HTTP",
+            Self::Redis => "Redis",
         })
     }
 }

@@ -203,10 +203,7 @@ pub(super) fn read_queue<'n>(
         return None;
     };
     let names = cx.dependency(node.span, dependency)?;
-    if let Some(protocol) = names
-        .protocol
-        .filter(|&protocol| protocol != ProtocolName::Sqs)
-    {
+    if let Some(protocol) = names.protocol.filter(|&protocol| !protocol.has_queues()) {
         let (what, dependency) = (what.to_owned(), dependency.to_owned());
         let needed = ProtocolName::Sqs;
         cx.report(

@@ -131,6 +131,7 @@ fn read_binding<'n>(
         ProtocolName::Postgres => None,
         ProtocolName::Sqs => Some(Holder::QueueMessage),
         ProtocolName::Http => Some(Holder::Request),
+        ProtocolName::Redis => Some(Holder::Command),
     };
     let (dependency, pattern) = (calls.dependency, calls.pattern);
     Some((

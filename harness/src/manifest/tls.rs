@@ -44,6 +44,7 @@ pub(super) fn asked_by_address(url: &reqwest::Url, protocol: ProtocolName) -> Op
         ProtocolName::Sqs | ProtocolName::Http => {
             (url.scheme() == "https").then(|| "https://".to_owned())
         }
+        ProtocolName::Redis => (url.scheme() == "rediss").then(|| "rediss://".to_owned()),
         ProtocolName::Postgres => first_on(
             url.query_pairs()
                 .map(|(name, value)| (name.into(), value.into())),

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{ErrorReply, Part, Way};
 use crate::place;
+use crate::protocol::redis::{self, KeyPattern, RedisReply};
 use crate::sql::Sql;
 use crate::tap::{
     Call, Discard, HttpReply, PgError, PgReply, Reply, Request, SqsReply, TransactionStatus,
@@ -53,6 +54,12 @@ impl Part {
                     .statements
                     .iter()
                     .any(|statement| statement.sql.find(&wanted).is_some())
+            }
+            Request::Redis(request) => {
+                let (name, key) = only.split_once(' ').unwrap_or((only, "*"));
+                let key = KeyPattern::parse(key).ok().filter(|_| only.contains(' '));
+                let mut commands = request.commands.iter();
+                commands.any(|command| redis::subject::is(command, name, key.as_ref()))
             }
         }
     }
@@ -130,6 +137,10 @@ impl ErrorReply {
                 status: TransactionStatus::Idle,
                 durable: Vec::new(),
             }),
+            Request::Redis(_) => Reply::Redis(RedisReply::failed(match self {
+                Self::Status(status) => format!("ERR {status} an outage of the rehearsal"),
+                Self::Code(code) => format!("{code} an outage of the rehearsal"),
+            })),
         }
     }
 }

@@ -110,6 +110,8 @@ fn misdeeds(manifest: &Manifest, shape: &Shape) -> &'static [Misdeed] {
         },
         // What a transaction did and did not do is told by no wire before its end.
         Asked::Statements(_) | Asked::Commit(_) => &[],
+        // Nothing is pretended there yet.
+        Asked::Commands(_) => &[],
     }
 }
 

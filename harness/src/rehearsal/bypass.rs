@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::own::OwnServer;
 use super::venue::own_session;
 use super::{Rehearsal, dependencies};
 use crate::embedded::queue::admin;
@@ -82,6 +83,15 @@ impl Rehearsal {
                     .map(|visitor| visitor.port)
                     .collect()
             }));
+        }
+        if let Some(redis) = dependencies.redis.get(name) {
+            let accepted = match dependencies.servers.get(name) {
+                Some(OwnServer::Redis(server)) => server.callers(),
+                _ => return Ok(None),
+            };
+            let callers = accepted.map_err(|error| error.to_string())?;
+            let own = redis.own_ports();
+            return Ok(Some(callers.difference(&own).copied().collect()));
         }
         if let Some(service) = dependencies.queues.get(name)
             && self.venue.keeps_callers(name, dependencies)

@@ -232,8 +232,8 @@ impl Rehearsal {
             .dependencies
             .put(&put.dependency, &put.queue, &body, None);
         let message_id = sent.await?;
-        let own = &self.dependencies.queues[&put.dependency].queues[&put.queue].name;
-        self.board.put(&posting.content, own, &message_id);
+        let own = self.dependencies.queue_name(&put.dependency, &put.queue);
+        self.board.put(&posting.content, &own, &message_id);
         Ok(ClientAnswer {
             status: None,
             job: Some(key_of(&posting.key)),

@@ -15,6 +15,7 @@ use super::own::OwnServer;
 use super::refused::why;
 use crate::ids::DependencyName;
 use crate::manifest::FIFO_NAME;
+use crate::protocol::redis::{Expiry, RedisService, View};
 use crate::stub::Stub;
 use crate::tap;
 use crate::tap::sqs::Names;
@@ -153,6 +154,7 @@ impl QueueCounts {
 pub(super) struct Dependencies {
     pub(super) databases: BTreeMap<DependencyName, Database>,
     pub(super) queues: BTreeMap<DependencyName, QueueService>,
+    pub(super) redis: BTreeMap<DependencyName, RedisService>,
     pub(super) stubs: BTreeMap<DependencyName, Stub>,
     pub(super) externals: BTreeMap<DependencyName, SocketAddr>,
     /// Values for `${setting.…}`.
@@ -166,10 +168,12 @@ impl Dependencies {
     pub(super) fn address(&self, name: &DependencyName) -> SocketAddr {
         let database = self.databases.get(name).map(|database| database.address);
         let queue = self.queues.get(name).map(|service| service.address);
+        let redis = self.redis.get(name).map(|service| service.address);
         let stub = self.stubs.get(name).map(Stub::address);
         let external = self.externals.get(name).copied();
         database
             .or(queue)
+            .or(redis)
             .or(stub)
             .or(external)
             .expect("every dependency of a checked manifest is provided")
@@ -198,6 +202,9 @@ impl Dependencies {
                 ..
             } = database;
             values.extend(database_values(name, at, user, password, own));
+        } else if let Some(service) = self.redis.get(name) {
+            values.push((format!("{name}.url"), service.url(at)));
+            values.extend(address_values(name, at));
         } else {
             values.push((format!("{name}.url"), format!("http://{at}")));
             values.extend(address_values(name, at));
@@ -222,6 +229,27 @@ impl Dependencies {
         service.map_or_else(Arc::default, |service| Arc::clone(&service.names))
     }
 
+    /// What becomes of the elements of the queues of a Redis.
+    pub(super) fn view(&self, name: &DependencyName) -> Arc<View> {
+        let service = self.redis.get(name);
+        service.map_or_else(Arc::default, |service| Arc::clone(&service.view))
+    }
+
+    /// How many elements of a queue were pushed and not seen to be taken: an answer that
+    /// takes one may be on its way. Queues that count what is in flight need none of this.
+    pub(super) fn seen_waiting(&self, dependency: &DependencyName, queue: &str) -> i64 {
+        let redis = self.redis.get(dependency);
+        redis.map_or(0, |redis| redis.view.waiting(&redis.queues[queue]))
+    }
+
+    /// What a queue of the manifest is called at its dependency.
+    pub(super) fn queue_name(&self, dependency: &DependencyName, queue: &str) -> String {
+        if let Some(redis) = self.redis.get(dependency) {
+            return redis.queues[queue].name();
+        }
+        self.queues[dependency].queues[queue].name.clone()
+    }
+
     pub(super) fn settings(&self) -> &BTreeMap<String, String> {
         &self.settings
     }
@@ -236,6 +264,10 @@ impl Dependencies {
                     .iter()
                     .map(|(queue, own)| ((dependency.clone(), queue.clone()), own.name.clone()))
             })
+            .chain(self.redis.iter().flat_map(|(dependency, service)| {
+                let queues = service.queues.iter();
+                queues.map(|(name, queue)| ((dependency.clone(), name.clone()), queue.name()))
+            }))
             .collect()
     }
 
@@ -245,12 +277,23 @@ impl Dependencies {
         dependency: &DependencyName,
         queue: &str,
         receipt: &str,
-    ) -> Result<(), DependencyError> {
+    ) -> Result<Expiry, DependencyError> {
+        if let Some(redis) = self.redis.get(dependency) {
+            return redis
+                .expire(receipt)
+                .await
+                .map_err(|error| DependencyError::Queue {
+                    dependency: dependency.clone(),
+                    action: "the end of a delivery",
+                    queue: queue.to_owned(),
+                    reason: error.to_string(),
+                });
+        }
         let Some(service) = self.queues.get(dependency) else {
-            return Ok(());
+            return Ok(Expiry::Visible);
         };
         let Some(own) = service.queues.values().find(|own| own.name == queue) else {
-            return Ok(());
+            return Ok(Expiry::Visible);
         };
         let changed = service
             .client
@@ -261,7 +304,7 @@ impl Dependencies {
             .send()
             .await;
         match changed {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(Expiry::Visible),
             Err(error) => {
                 // Visible already, or gone: there is nothing left to expire.
                 let over = error.as_service_error().is_some_and(|error| {
@@ -273,7 +316,7 @@ impl Dependencies {
                             .is_some_and(|code| code.contains("InvalidParameterValue"))
                 });
                 if over {
-                    return Ok(());
+                    return Ok(Expiry::Visible);
                 }
                 Err(DependencyError::Queue {
                     dependency: dependency.clone(),
@@ -293,6 +336,17 @@ impl Dependencies {
         body: &str,
         attributes: Option<HashMap<String, MessageAttributeValue>>,
     ) -> Result<String, DependencyError> {
+        if let Some(redis) = self.redis.get(dependency) {
+            return redis
+                .put(queue, body)
+                .await
+                .map_err(|error| DependencyError::Queue {
+                    dependency: dependency.clone(),
+                    action: "a push",
+                    queue: queue.to_owned(),
+                    reason: error.to_string(),
+                });
+        }
         let service = &self.queues[dependency];
         let own = &service.queues[queue];
         let mut sending = service.client.send_message().queue_url(&own.url);
@@ -323,6 +377,21 @@ impl Dependencies {
         dependency: &DependencyName,
         queue: &str,
     ) -> Result<QueueCounts, DependencyError> {
+        if let Some(redis) = self.redis.get(dependency) {
+            let counted = redis.counts(queue).await;
+            let (visible, in_flight, delayed) =
+                counted.map_err(|error| DependencyError::Queue {
+                    dependency: dependency.clone(),
+                    action: "a count",
+                    queue: queue.to_owned(),
+                    reason: error.to_string(),
+                })?;
+            return Ok(QueueCounts {
+                visible,
+                in_flight,
+                delayed,
+            });
+        }
         let service = &self.queues[dependency];
         let own = &service.queues[queue];
         let answer = service

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::{DependencyName, MessageName};
-use crate::manifest::Protocol;
 use crate::shape::Shape;
 
 /// A number with fewer digits is no id by itself.
@@ -78,10 +77,7 @@ impl Rehearsal {
             }
         }
         for (name, dependency) in &self.manifest.dependencies {
-            let Protocol::Sqs { queues } = &dependency.protocol else {
-                continue;
-            };
-            for queue in queues.keys() {
+            for queue in dependency.protocol.queues() {
                 let counts = self.dependencies.counts(name, queue).await?;
                 durable
                     .queues

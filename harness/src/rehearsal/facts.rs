@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::manifest::Manifest;
+use crate::protocol::redis::{Item, QueueEffect, subject};
 use crate::stage;
 use crate::tap::{Call, Reply, Request};
 
@@ -31,6 +32,13 @@ pub(super) enum Fact {
     },
     Deleted {
         receipt: String,
+        /// The copy, where the reply tells it.
+        message_id: Option<String>,
+    },
+    /// Something was done to a queue that no wire tells.
+    Unseen {
+        queue: String,
+        command: String,
     },
     VisibilityChanged {
         receipt: String,
@@ -40,6 +48,12 @@ pub(super) enum Fact {
 
 /// The facts that this reply proves. Failed entries of a batch prove nothing.
 pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
+    if let Reply::Redis(reply) = reply {
+        let effects = reply.effects.iter();
+        return effects
+            .map(|effect| of_redis(manifest, call, effect))
+            .collect();
+    }
     let (Request::Sqs(request), Reply::Sqs(answer)) = (&call.request, reply) else {
         return Vec::new();
     };
@@ -84,13 +98,17 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
             })
             .collect(),
         "DeleteMessage" => text(&request.body, "ReceiptHandle")
-            .map(|receipt| Fact::Deleted { receipt })
+            .map(|receipt| Fact::Deleted {
+                receipt,
+                message_id: None,
+            })
             .into_iter()
             .collect(),
         "DeleteMessageBatch" => accepted(&request.body, &answer.body)
             .filter_map(|(entry, _)| {
                 Some(Fact::Deleted {
                     receipt: text(entry, "ReceiptHandle")?,
+                    message_id: None,
                 })
             })
             .collect(),
@@ -99,6 +117,37 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
             .filter_map(|(entry, _)| visibility(entry))
             .collect(),
         _ => Vec::new(),
+    }
+}
+
+fn of_redis(manifest: &Manifest, call: &Call, effect: &QueueEffect) -> Fact {
+    let ids = |item: &Item| subject::ids_in_item(manifest, &call.dependency, item);
+    match effect {
+        QueueEffect::Sent(item) => Fact::Sent {
+            queue: item.queue.clone(),
+            message_id: item.copy.clone(),
+            ids: ids(item),
+            item: subject::as_message(item),
+        },
+        QueueEffect::Delivered(item, receipt) => Fact::Delivered {
+            queue: item.queue.clone(),
+            message_id: item.copy.clone(),
+            receipt: receipt.clone(),
+            ids: ids(item),
+            item: subject::as_message(item),
+        },
+        QueueEffect::Deleted(item, receipt) => Fact::Deleted {
+            receipt: receipt.clone(),
+            message_id: Some(item.copy.clone()),
+        },
+        QueueEffect::Released(receipt) => Fact::VisibilityChanged {
+            receipt: receipt.clone(),
+            seconds: 0,
+        },
+        QueueEffect::Unseen { queue, command } => Fact::Unseen {
+            queue: queue.clone(),
+            command: command.clone(),
+        },
     }
 }
 

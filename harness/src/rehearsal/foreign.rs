@@ -18,7 +18,7 @@ impl Rehearsal {
         self.board.putting(message, body);
         let sent = self.dependencies.put(&dependency, queue, body, None);
         let message_id = sent.await?;
-        let own = self.own_queue(&dependency, queue).name.clone();
+        let own = self.dependencies.queue_name(&dependency, queue);
         self.board.put(message, &own, &message_id);
         Ok(())
     }

@@ -15,6 +15,7 @@ use crate::deployment::containers::DependencyContainer;
 use crate::deployment::{Child, Registry, procfs};
 use crate::embedded::database::Server;
 use crate::outage::RealServer;
+use crate::protocol::redis::server::RedisServer;
 
 /// Between two looks at whether a process is stopped, which tells nobody.
 const TICK: Duration = Duration::from_millis(1);
@@ -24,6 +25,7 @@ const TICK: Duration = Duration::from_millis(1);
 pub(super) enum OwnServer {
     Database(Arc<Server>),
     Queue(OwnQueueServer),
+    Redis(RedisServer),
     Container(Arc<DependencyContainer>),
 }
 
@@ -69,6 +71,7 @@ impl OwnServer {
         match self {
             Self::Database(server) => server.processes(),
             Self::Queue(server) => vec![server.child().pid()],
+            Self::Redis(server) => vec![server.pid()],
             // The engine freezes and thaws these.
             Self::Container(_) => Vec::new(),
         }
@@ -78,6 +81,7 @@ impl OwnServer {
         match self {
             Self::Database(_) => "the database server",
             Self::Queue(_) => "the queue server",
+            Self::Redis(_) => "the Redis server",
             Self::Container(_) => "the server in its container",
         }
     }
@@ -93,6 +97,7 @@ impl OwnServer {
                 let child = server.child().clone();
                 child.kill().await;
             }
+            Self::Redis(server) => server.stop().await,
             Self::Container(container) => container.remove().await,
         }
         Ok(())
@@ -148,6 +153,10 @@ impl RealServer for OwnServer {
         let server = self.clone();
         Box::pin(async move {
             let outcome = match &server {
+                Self::Redis(redis) => {
+                    let outcome = redis.kill().await;
+                    return Ok(format!("{} {outcome}", server.name()));
+                }
                 Self::Container(container) => {
                     container.kill().await.map_err(|error| error.to_string())?;
                     return Ok("the server was killed in its container".to_owned());
@@ -173,6 +182,7 @@ impl RealServer for OwnServer {
                 Self::Database(database) => {
                     database.restart().await.map_err(|error| error.to_string())
                 }
+                Self::Redis(redis) => redis.restart().await.map_err(|error| error.to_string()),
                 Self::Queue(OwnQueueServer(running)) => {
                     let journal = running.directory.join("journal");
                     let (child, _) = start_queue_server(

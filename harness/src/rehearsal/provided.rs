@@ -9,6 +9,7 @@ use crate::deployment::containers::{
 };
 use crate::ids::DependencyName;
 use crate::manifest::{Dependency, Protocol, Provide};
+use crate::protocol::redis::server::container_arguments;
 
 /// How long a dependency in a container may take to start.
 pub(super) const CONTAINER_START: Duration = Duration::from_mins(1);
@@ -63,6 +64,7 @@ impl Provider {
                 environment.insert("POSTGRES_PASSWORD".to_owned(), password.clone());
                 (Image::Postgres, postgres_arguments())
             }
+            Protocol::Redis { .. } => (Image::Process, container_arguments()),
             _ if image.is_none() => (
                 Image::queue(&self.program),
                 vec!["--data".to_owned(), "/data".to_owned()],

@@ -16,7 +16,6 @@ use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::Incarnation;
 use crate::judge::OWNERLESS;
-use crate::manifest::Protocol;
 
 /// Between two looks at queue attributes of a service that tells of no changes.
 const TICK: Duration = Duration::from_millis(20);
@@ -249,14 +248,13 @@ impl Rehearsal {
     async fn unsettled_queues(&self) -> Result<Vec<Reason>, RehearsalError> {
         let mut reasons = Vec::new();
         for (name, dependency) in &self.manifest.dependencies {
-            let Protocol::Sqs { queues } = &dependency.protocol else {
-                continue;
-            };
-            for queue in queues.keys() {
+            for queue in dependency.protocol.queues() {
                 if !self.board.has_consumer(name, queue) {
                     continue;
                 }
-                let counts = self.dependencies.counts(name, queue).await?;
+                let mut counts = self.dependencies.counts(name, queue).await?;
+                let waiting = self.dependencies.seen_waiting(name, queue);
+                counts.visible = counts.visible.max(waiting);
                 if counts.all() > 0 {
                     reasons.push(Reason::Queue {
                         dependency: name.clone(),

@@ -5,7 +5,6 @@
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 
-use super::dependencies::OwnQueue;
 use super::{DependencyError, Rehearsal, RehearsalError};
 use crate::ids::{DependencyName, MessageName};
 
@@ -58,7 +57,7 @@ impl Rehearsal {
         let (body, attributes) = (&delivered.body, delivered.attributes());
         let sent = self.dependencies.put(&dependency, queue, body, attributes);
         let message_id = sent.await?;
-        let own = self.own_queue(&dependency, queue).name.clone();
+        let own = self.dependencies.queue_name(&dependency, queue);
         self.board.put(message, &own, &message_id);
         Ok(())
     }
@@ -69,16 +68,19 @@ impl Rehearsal {
         dependency.expect("phrases name queues of the manifest only")
     }
 
-    pub(super) fn own_queue(&self, dependency: &DependencyName, queue: &str) -> &OwnQueue {
-        &self.dependencies.queues[dependency].queues[queue]
-    }
-
     async fn take(
         &self,
         dependency: &DependencyName,
         queue: &str,
     ) -> Result<Vec<Message>, DependencyError> {
-        let service = &self.dependencies.queues[dependency];
+        let Some(service) = self.dependencies.queues.get(dependency) else {
+            return Err(DependencyError::Queue {
+                dependency: dependency.clone(),
+                action: "a redrive",
+                queue: queue.to_owned(),
+                reason: "only SQS has one; let the system move its elements".to_owned(),
+            });
+        };
         let answer = service
             .client
             .receive_message()

@@ -10,10 +10,10 @@ use crate::ids::MessageName;
 use crate::judge::{
     Account, COPIES, Evidence, Figure, Ledger, count, count_each, performed_writes, repeated_writes,
 };
+use crate::manifest::Total;
 use crate::manifest::built_in_totals::{
     DEAD_LETTERS, LEFT_IN_QUEUE, OUTSIDE_REPETITIONS, OUTSIDE_REQUESTS,
 };
-use crate::manifest::{Protocol, Total};
 
 /// All totals at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,18 +161,9 @@ impl Rehearsal {
     async fn count_queues(&self) -> Result<(i64, i64), RehearsalError> {
         let (mut left, mut dead) = (0, 0);
         for (name, dependency) in &self.manifest.dependencies {
-            let Protocol::Sqs { queues } = &dependency.protocol else {
-                continue;
-            };
-            for queue in queues.keys() {
-                let is_dead_letter = queues.values().any(|other| {
-                    other
-                        .dead_letter
-                        .as_ref()
-                        .is_some_and(|policy| policy.queue == *queue)
-                });
+            for queue in dependency.protocol.queues() {
                 let counts = self.dependencies.counts(name, queue).await?;
-                if is_dead_letter {
+                if dependency.protocol.is_dead_letter(queue) {
                     dead += counts.all();
                 } else {
                     left += counts.all();

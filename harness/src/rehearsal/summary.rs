@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::protocol::redis;
 use crate::tap::{Call, Reply, Request, TransactionStatus};
 
 /// What a call asks for.
@@ -21,6 +22,7 @@ pub(super) fn request(call: &Call) -> String {
                 .collect();
             shortened(&texts.join("; "))
         }
+        Request::Redis(request) => shortened(&redis::describe::request(request)),
     }
 }
 
@@ -28,7 +30,7 @@ pub(super) fn request(call: &Call) -> String {
 const ACTION_WORDS: usize = 3;
 
 /// What a call does, as facts: the action of a queue, the method of a request, the first
-/// word of each statement, each once.
+/// word of each statement, each once, the commands of Redis with their keys.
 pub(super) fn actions(call: &Call) -> Vec<String> {
     match &call.request {
         Request::Http(request) => vec![request.method.clone()],
@@ -44,6 +46,10 @@ pub(super) fn actions(call: &Call) -> Vec<String> {
                 .collect();
             words.dedup();
             words
+        }
+        Request::Redis(request) => {
+            let commands = request.commands.iter();
+            commands.map(redis::describe::command).collect()
         }
     }
 }
@@ -66,7 +72,7 @@ pub(super) fn status(reply: &Reply) -> Option<u16> {
     match reply {
         Reply::Http(reply) => Some(reply.status),
         Reply::Sqs(reply) => Some(reply.status),
-        Reply::Postgres(_) | Reply::Broken { .. } => None,
+        Reply::Postgres(_) | Reply::Redis(_) | Reply::Broken { .. } => None,
     }
 }
 
@@ -98,6 +104,7 @@ pub(super) fn request_content(call: &Call) -> Vec<u8> {
                 .collect();
             statements.join("\n").into_bytes()
         }
+        Request::Redis(request) => redis::describe::content(request),
     }
 }
 
@@ -117,6 +124,7 @@ pub(super) fn reply(reply: &Reply) -> String {
             Some(error) => format!("error {} {}", error.code, error.message),
             None => reply.tags.join("; "),
         },
+        Reply::Redis(reply) => redis::describe::reply(reply),
         Reply::Broken { reason } => format!("broken: {reason}"),
     }
 }
@@ -126,6 +134,7 @@ pub(super) fn reply_content(reply: &Reply) -> Vec<u8> {
     match reply {
         Reply::Http(reply) => reply.body.to_vec(),
         Reply::Sqs(reply) => reply.body.to_string().into_bytes(),
+        Reply::Redis(reply) => redis::describe::reply_content(reply),
         Reply::Postgres(_) | Reply::Broken { .. } => Vec::new(),
     }
 }
@@ -136,6 +145,7 @@ pub(super) fn is_success(reply: &Reply) -> bool {
         Reply::Http(reply) => reply.status < 400,
         Reply::Sqs(reply) => reply.error.is_none() && reply.status < 300,
         Reply::Postgres(reply) => reply.error.is_none(),
+        Reply::Redis(reply) => reply.error.is_none(),
         Reply::Broken { .. } => false,
     }
 }
@@ -151,6 +161,9 @@ pub(super) fn wrote(call: &Call, reply: &Reply) -> bool {
             .durable
             .iter()
             .any(|statement| statement.wrote.is_some_and(|rows| rows > 0)),
+        (Request::Redis(request), Reply::Redis(reply)) => request
+            .effective(reply)
+            .any(|(command, answer)| command.wrote(answer)),
         _ => false,
     }
 }

@@ -16,6 +16,7 @@ use crate::checkpoint::{self, Checkpoint};
 use crate::deployment::{Logs, Seat, Start};
 use crate::ids::{Author, DependencyName, Incarnation};
 use crate::manifest::{Command, Manifest, Protocol};
+use crate::protocol::redis;
 use crate::tap::{self, Director, Gate, Tap, TapContext};
 
 /// What surrounds one incarnation.
@@ -99,6 +100,9 @@ impl Surroundings {
                 }
                 Protocol::Sqs { .. } => tap::sqs::open(context, dependencies.names(name)).await,
                 Protocol::Http { .. } => tap::http::open(context).await,
+                Protocol::Redis { .. } => {
+                    redis::open_before(context, dependencies.view(name)).await
+                }
             };
             let tap = opened.map_err(|source| ProcessError::Tap {
                 incarnation: incarnation.clone(),

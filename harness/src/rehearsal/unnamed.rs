@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::aliases::meanings;
 use super::search::{self, Find, Known, Root};
 use crate::ids::DependencyName;
 use crate::place;
@@ -136,7 +137,7 @@ impl Unnamed {
 }
 
 fn is_unnamed(ids: &[String], known: &Known) -> bool {
-    !ids.iter().any(|id| known.contains_key(id))
+    ids.iter().all(|id| meanings(known, id).is_empty())
 }
 
 /// What is told of things that nobody can name.

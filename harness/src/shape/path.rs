@@ -33,7 +33,7 @@ fn without_id(segment: &str) -> &str {
 }
 
 /// Whatever holds a digit, unless it is the version of an interface (`v2`).
-fn is_id(segment: &str) -> bool {
+pub(super) fn is_id(segment: &str) -> bool {
     let is_version = segment.strip_prefix(['v', 'V']).is_some_and(|rest| {
         !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || c == '.')
     });

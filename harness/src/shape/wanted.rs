@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::sentence::tokens;
 use super::statement::canonical;
-use super::{Asked, Shape, path};
+use super::{Asked, Shape, commands, path};
 use crate::manifest::DependencyProtocol;
 
 /// A shape as a person names it.
@@ -25,6 +25,8 @@ enum Form {
     Action(String, Option<String>),
     /// This method, and this path without ids; of any path, if it is `*`.
     Request(String, String),
+    /// These commands of Redis, with these keys where they are written.
+    Commands(Vec<String>),
 }
 
 /// A text that names no shape.
@@ -32,7 +34,7 @@ enum Form {
 pub enum NotAShape {
     /// There is nothing in it.
     #[error(
-        "an empty text names no call; write a part of a statement, an SQS action or a request: \"update parcels\", \"DeleteMessage\", \"POST /parcels\""
+        "an empty text names no call; write a part of a statement, an SQS action, a request or a command of Redis: \"update parcels\", \"DeleteMessage\", \"POST /parcels\", \"LPUSH jobs\""
     )]
     Empty,
     /// A method without a path.
@@ -50,6 +52,7 @@ impl Wanted {
     pub fn parse(written: &str) -> Result<Self, NotAShape> {
         let form = match written.split_whitespace().collect::<Vec<_>>().as_slice() {
             [] => return Err(NotAShape::Empty),
+            _ if commands::are_commands(written) => Form::Commands(commands::wanted(written)),
             [method] if METHODS.contains(method) => {
                 return Err(NotAShape::NoPath((*method).to_owned()));
             }
@@ -90,6 +93,7 @@ impl Wanted {
             Form::Statement(_) | Form::Commit(_) => DependencyProtocol::Postgres,
             Form::Action(..) => DependencyProtocol::Sqs,
             Form::Request(..) => DependencyProtocol::Http,
+            Form::Commands(_) => DependencyProtocol::Redis,
         }
     }
 
@@ -117,6 +121,7 @@ impl Wanted {
             (Form::Request(wanted, to), Asked::Request { method, path }) => {
                 (wanted == "*" || wanted == method) && (to == "*" || same_path(to, path))
             }
+            (Form::Commands(wanted), Asked::Commands(made)) => commands::are(wanted, made),
             _ => false,
         }
     }

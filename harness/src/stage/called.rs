@@ -3,6 +3,7 @@
 
 use super::{Subject, http_ids, postgres, sqs, took_place};
 use crate::manifest::Manifest;
+use crate::protocol::redis;
 use crate::tap::{Call, Reply, Request, Statement};
 
 /// Whom a call concerns before its dependency got it: one subject for each part of it.
@@ -24,6 +25,7 @@ pub fn concerned_before(manifest: &Manifest, call: &Call) -> Vec<Subject> {
                 .map(|item| sqs::ids(manifest, dependency, item)),
         ),
         Request::Http(request) => of_items([http_ids(manifest, dependency, request)].into_iter()),
+        Request::Redis(request) => redis::subject::subjects(manifest, dependency, request, None),
     }
 }
 
@@ -32,6 +34,12 @@ pub fn concerned_before(manifest: &Manifest, call: &Call) -> Vec<Subject> {
 pub fn concerned_after(manifest: &Manifest, call: &Call, reply: &Reply) -> Option<Vec<Subject>> {
     if !took_place(reply) {
         return None;
+    }
+    if let (Request::Redis(request), Reply::Redis(reply)) = (&call.request, reply) {
+        let dependency = &call.dependency;
+        request.effective(reply).next()?;
+        let subjects = redis::subject::subjects(manifest, dependency, request, Some(reply));
+        return Some(subjects);
     }
     let (Request::Sqs(request), Reply::Sqs(reply)) = (&call.request, reply) else {
         return Some(concerned_before(manifest, call));

@@ -118,7 +118,7 @@ fn row_ids(
             .flatten()
             .cloned()
             .collect(),
-        Some(Recognise::Places(_)) | None => Vec::new(),
+        Some(Recognise::Places(_) | Recognise::AnyValue) | None => Vec::new(),
     }
 }
 

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
+use crate::protocol::redis::{RedisReply, RedisRequest};
 use crate::sql::Sql;
 
-/// One call: one HTTP request, one SQS action, or one PostgreSQL round trip
-/// (all messages up to a Sync, or one simple Query).
+/// One call: one HTTP request, one SQS action, one PostgreSQL round trip (all messages up to a
+/// Sync, or one simple Query), or one command of Redis (of a transaction its EXEC).
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Unique in the rehearsal.
@@ -33,6 +34,8 @@ pub enum Request {
     Sqs(SqsRequest),
     /// The PostgreSQL wire protocol.
     Postgres(PgRequest),
+    /// Redis.
+    Redis(RedisRequest),
 }
 
 /// An HTTP request, whole.
@@ -140,6 +143,8 @@ pub enum Reply {
     Sqs(SqsReply),
     /// The end of a PostgreSQL round trip.
     Postgres(PgReply),
+    /// The answer to a command of Redis, or to a transaction.
+    Redis(RedisReply),
     /// The connection ended before a whole answer came.
     Broken {
         /// What was seen instead.

@@ -75,8 +75,8 @@ pub enum Side {
 pub enum Before {
     /// Pass it on.
     Forward,
-    /// Pass it on twice, over HTTP; the client gets the second reply. A PostgreSQL
-    /// connection repeats nothing and passes it on once.
+    /// Pass it on twice, over HTTP and to Redis; the client gets the second reply. A
+    /// PostgreSQL connection repeats nothing and passes it on once.
     ForwardTwice,
     /// Pass it on over HTTP with this body instead of its own.
     ForwardInstead(bytes::Bytes),

@@ -22,6 +22,7 @@ mod listener;
 pub mod postgres;
 mod retreat;
 pub mod sqs;
+pub(crate) mod wire;
 
 pub use call::{
     Bind, Call, Copied, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request,

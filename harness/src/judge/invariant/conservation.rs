@@ -8,7 +8,6 @@ use crate::ids::{Incarnation, MessageName};
 use crate::judge::account::Account;
 use crate::judge::totals::last_counted;
 use crate::judge::{COPIES, Evidence, Ledger, Violation};
-use crate::manifest::Protocol;
 
 pub(super) const NAME: &str = "nothing is lost";
 
@@ -53,10 +52,7 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
 /// Why no queue has it, by what was seen.
 fn never_sent(evidence: Evidence<'_>, message: &MessageName, account: &Account) -> String {
     let mut dependencies = evidence.manifest.dependencies.values();
-    let has_queues = dependencies.any(|dependency| match &dependency.protocol {
-        Protocol::Sqs { queues } => !queues.is_empty(),
-        _ => false,
-    });
+    let has_queues = dependencies.any(|dependency| !dependency.protocol.queues().is_empty());
     if !has_queues {
         format!("{message} was accepted and has no end, and all is quiet")
     } else if account.sent.is_empty() {

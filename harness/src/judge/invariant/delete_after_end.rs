@@ -57,9 +57,12 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
         .collect()
 }
 
-/// A copy belongs to the series it was sent in: an end of an earlier one does not allow
+/// What ends and what deletes in one transaction is done at once. A copy belongs to the series it was sent in: an end of an earlier one does not allow
 /// its deletion.
 fn has_ended(account: &Account, deletion: &Deletion) -> bool {
+    if account.ended_at.contains(&deletion.call) {
+        return true;
+    }
     let copy = deletion.copy.as_ref();
     let sent = copy.and_then(|copy| account.sent.get(copy));
     let series = account.series_at(sent.copied().unwrap_or_default());
@@ -110,6 +113,22 @@ mod tests {
         right(&finished(story.clone(), "onward"));
         // The job is in the second queue still.
         assert!(story.quiet().broken_rules().is_empty());
+    }
+
+    #[test]
+    fn an_end_in_the_transaction_that_deletes_is_no_later_end() {
+        let story = received().called(&packer(1), "EXEC orders");
+        let call = story.last_call();
+        let story = story.deleted_by(call, "M1", "first");
+        assert_eq!(told(&story).len(), 1);
+        let ended = crate::history::Event::Stage {
+            stage: "shipped".into(),
+            incarnation: packer(1),
+            call,
+            message: Some("M1".into()),
+            captured: std::collections::BTreeMap::new(),
+        };
+        right(&story.then(ended));
     }
 
     #[test]

@@ -81,12 +81,7 @@ impl Board {
                 .iter()
                 .filter(|id| state.aliases.get(id).is_none());
             for id in unknown {
-                state
-                    .unclear
-                    .by_id
-                    .entry(id.clone())
-                    .or_default()
-                    .push(number);
+                state.unclear.await_id(id, number);
             }
             state.unclear.all.insert(number, unclear);
         }

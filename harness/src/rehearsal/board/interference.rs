@@ -13,6 +13,7 @@ use super::passages::{Whose, one_or_nobody};
 use super::unclear::{About, Whom};
 use crate::fault::Point;
 use crate::ids::{Author, FaultId, MessageName, RoleName, StageName};
+use crate::protocol::redis::RedisReply;
 use crate::shape::Shape;
 use crate::stage::{self, Passage, Subject};
 use crate::tap::{
@@ -335,6 +336,7 @@ pub(super) fn error_reply(call: &Call, code: &str) -> Result<Reply, String> {
             status: TransactionStatus::Failed,
             durable: Vec::new(),
         }),
+        Request::Redis(_) => Reply::Redis(RedisReply::ordered(code)),
     })
 }
 

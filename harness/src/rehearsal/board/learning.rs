@@ -1,6 +1,6 @@
 //! What a queue's answers prove: deliveries, aliases, effects.
 
-use super::super::deliveries::{Delivery, DeliveryState};
+use super::super::deliveries::{Delivery, DeliveryState, Known};
 use super::super::facts::Fact;
 use super::super::unnamed::Kind;
 use super::Board;
@@ -9,6 +9,7 @@ use super::unclear::About;
 use crate::history::Event;
 use crate::ids::MessageName;
 use crate::place;
+use crate::stage::WITHIN;
 use crate::tap::Call;
 
 impl Board {
@@ -28,6 +29,10 @@ impl Board {
                 };
                 let mut all = ids.clone();
                 all.push(message_id.clone());
+                let ids: Vec<String> = ids
+                    .into_iter()
+                    .filter(|id| !id.starts_with(WITHIN))
+                    .collect();
                 let message = self.name_or_note(state, call, kind, &all, &item);
                 match &message {
                     Some(message) => {
@@ -104,8 +109,10 @@ impl Board {
                 }
                 let mut orphan = None;
                 if let Some(owner) = call.author.incarnation() {
-                    let mut receives = state.receives.values_mut();
-                    if let Some(receive) = receives.find(|receive| receive.call == call.id) {
+                    let mut receives = state.receives.iter_mut();
+                    let receive = receives
+                        .find(|((_, _, at), receive)| receive.call == call.id && *at == queue);
+                    if let Some((_, receive)) = receive {
                         receive.empty_handed = false;
                     }
                     let delivery = Delivery {
@@ -142,8 +149,29 @@ impl Board {
                 };
                 (event, orphan)
             }
-            Fact::Deleted { receipt } => {
-                let known = state.deliveries.known(&receipt);
+            Fact::Unseen { queue, command } => {
+                let reason = format!(
+                    "{command} of {} did to the queue `{queue}` what no wire tells: nobody knows \
+                     what was taken or put there",
+                    call.author
+                );
+                if state.doubted.insert(reason.clone()) {
+                    self.0.history.append(Event::Doubt { reason });
+                }
+                return None;
+            }
+            Fact::Deleted {
+                receipt,
+                message_id,
+            } => {
+                let known = state.deliveries.known(&receipt).or_else(|| {
+                    let message_id = message_id?;
+                    let message = state.aliases.get(&message_id).cloned();
+                    Some(Known {
+                        message_id,
+                        message,
+                    })
+                });
                 state.deliveries.end(&receipt);
                 let message_id = known.as_ref().map(|known| known.message_id.clone());
                 let message = known.and_then(|known| known.message);

@@ -41,7 +41,7 @@ impl Board {
                     self.make_again(call, *later);
                     Ok((held, "is made again later"))
                 }
-                Request::Sqs(_) | Request::Postgres(_) => {
+                Request::Sqs(_) | Request::Postgres(_) | Request::Redis(_) => {
                     let reason = "only a request over HTTP is made again later".to_owned();
                     Err((held, reason))
                 }
@@ -72,6 +72,9 @@ fn pretended(call: &Call) -> Result<Reply, String> {
         }
         Request::Postgres(_) => {
             return Err("no database can be made to say that all is done".to_owned());
+        }
+        Request::Redis(_) => {
+            return Err("no command of Redis is pretended".to_owned());
         }
         Request::Sqs(request) => request,
     };

@@ -11,6 +11,7 @@ use crate::checkpoint::{self, Announcement};
 use crate::history::{Attribution, Event};
 use crate::ids::{FaultId, MessageName};
 use crate::manifest::Ready;
+use crate::protocol::redis;
 use crate::shape::Shape;
 use crate::stage;
 use crate::tap::{Call, Reply, Request, Side};
@@ -73,7 +74,7 @@ impl Board {
         let mut state = self.state();
         let opened = (call.connection, call.author.clone());
         state.open.insert(call.id, opened);
-        if !is_receive(call) {
+        if !self.is_receive(call) {
             state.last_calls.insert(call.author.clone(), Instant::now());
         }
         self.note_ticks(&mut state, call, began);
@@ -100,6 +101,28 @@ impl Board {
             let queue = request.queue.clone().unwrap_or_default();
             let at = (incarnation.clone(), call.dependency.clone(), queue);
             state.receives.insert(at, receive);
+        }
+        if let (Request::Redis(request), Some(incarnation)) =
+            (&call.request, call.author.incarnation())
+        {
+            let asked = redis::subject::asks(&self.0.manifest, &call.dependency, request);
+            if let Some(at_most) = asked.iter().map(|(_, at_most)| *at_most).max() {
+                self.0.history.append(Event::Receiving {
+                    call: call.id,
+                    incarnation: incarnation.clone(),
+                    at_most,
+                    hides: None,
+                });
+            }
+            for (queue, _) in asked {
+                let at = (incarnation.clone(), call.dependency.clone(), queue);
+                let receive = Receive {
+                    call: call.id,
+                    began,
+                    empty_handed: true,
+                };
+                state.receives.insert(at, receive);
+            }
         }
         drop(state);
         self.0.history.nudge();
@@ -143,7 +166,7 @@ impl Board {
         {
             let mut state = self.state();
             state.open.remove(&call.id);
-            if !is_receive(call) {
+            if !self.is_receive(call) {
                 state.last_calls.insert(call.author.clone(), Instant::now());
             }
             match summary::is_in_transaction(reply) {
@@ -172,6 +195,18 @@ impl Board {
         self.0.history.nudge();
         orphans
     }
+
+    /// Whether a call asks for messages: whoever waits for work makes such calls for ever.
+    fn is_receive(&self, call: &Call) -> bool {
+        match &call.request {
+            Request::Sqs(request) => request.action == "ReceiveMessage",
+            Request::Redis(request) => {
+                !redis::subject::asks(&self.0.manifest, &call.dependency, request).is_empty()
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn inject(&self, call: &Call, side: Side, what: &str, fault: Option<FaultId>) {
         self.note_injection(call, side, what, fault);
     }
@@ -195,9 +230,4 @@ impl Board {
             fault,
         });
     }
-}
-
-/// Whether a call asks for messages: whoever waits for work makes such calls for ever.
-fn is_receive(call: &Call) -> bool {
-    matches!(&call.request, Request::Sqs(request) if request.action == "ReceiveMessage")
 }

@@ -9,12 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use super::super::aliases;
 use super::super::company::Company;
 use super::Board;
 use super::state::{DeliveredMessage, State};
 use crate::history::Event;
 use crate::ids::{CallId, FaultId, Incarnation, MessageName, StageName};
-use crate::stage::Subject;
+use crate::stage::{Subject, WITHIN};
 use crate::tap::Call;
 
 /// What passed and may be named later.
@@ -22,7 +23,9 @@ use crate::tap::Call;
 pub(super) struct UnclearOnes {
     next: u64,
     pub(super) all: BTreeMap<u64, Unclear>,
-    pub(super) by_id: HashMap<String, Vec<u64>>,
+    by_id: HashMap<String, Vec<u64>>,
+    /// By texts in which an id may stand.
+    by_text: BTreeMap<String, Vec<u64>>,
     /// Whose id became known just now.
     pub(super) due: Vec<u64>,
     /// What those came to that are clear.
@@ -123,15 +126,32 @@ impl Open {
 impl UnclearOnes {
     pub(super) fn is_known(&mut self, id: &str) {
         self.due.extend(self.by_id.remove(id).unwrap_or_default());
+        let due = &mut self.due;
+        self.by_text.retain(|text, waiting| {
+            let told = aliases::holds(text, id);
+            if told {
+                due.append(waiting);
+            }
+            !told
+        });
+    }
+
+    /// Something waits for this id to be known.
+    pub(super) fn await_id(&mut self, id: &str, number: u64) {
+        let waiting = if id.starts_with(WITHIN) {
+            self.by_text.entry(id.to_owned()).or_default()
+        } else {
+            self.by_id.entry(id.to_owned()).or_default()
+        };
+        if waiting.last() != Some(&number) {
+            waiting.push(number);
+        }
     }
 
     fn add(&mut self, unclear: Unclear) -> u64 {
         self.next += 1;
         for id in unclear.ids.iter().chain(&unclear.instead) {
-            let waiting = self.by_id.entry(id.clone()).or_default();
-            if waiting.last() != Some(&self.next) {
-                waiting.push(self.next);
-            }
+            self.await_id(id, self.next);
         }
         self.all.insert(self.next, unclear);
         self.next
@@ -175,9 +195,10 @@ impl Board {
         let mut state = self.state();
         let state = &mut *state;
         // What became known since is due at once.
-        let known = ids.iter().chain(&instead);
-        let known = known.filter(|id| state.aliases.get(id).is_some());
-        let known = known.count() > 0;
+        let known = !state
+            .aliases
+            .messages(ids.iter().chain(&instead))
+            .is_empty();
         let number = state.unclear.add(Unclear {
             entries: entries.into_iter().collect(),
             ids,

@@ -15,8 +15,9 @@ use super::{ProcessError, Processes, locked, signal_name};
 use crate::deployment::readiness::{self, Cause, Condition};
 use crate::deployment::{Child, ExitOutcome, Logs, Start};
 use crate::history::{DeathCause, Event};
-use crate::ids::Incarnation;
+use crate::ids::{Author, Incarnation};
 use crate::manifest::{Address, Process, Ready, Restart};
+use crate::protocol::redis::Expiry;
 use crate::tap::Tap;
 
 /// How long the dependencies may take to see the end of a dead process's connections.
@@ -321,7 +322,18 @@ impl Processes {
                 .expire(&dependency, &queue, &receipt)
                 .await
             {
-                Ok(()) => {
+                // The system itself finds it where it is.
+                Ok(Expiry::Stays) => {}
+                Ok(Expiry::Lost(call)) => {
+                    self.0.board.history().append(Event::Deleted {
+                        call,
+                        author: Author::Process(owner),
+                        receipt,
+                        message_id: Some(message_id),
+                        message,
+                    });
+                }
+                Ok(Expiry::Visible) => {
                     self.0.board.history().append(Event::Expired {
                         receipt,
                         message_id,

@@ -9,6 +9,7 @@ use crate::deployment::{ExitOutcome, RunError, StartError};
 use crate::embedded::database::DatabaseError;
 use crate::ids::DependencyName;
 use crate::manifest::UnknownPlaceholder;
+use crate::protocol::redis::{ClaimError, ServerError};
 
 /// A run's surroundings could not be made ready.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,24 @@ pub enum VenueError {
         manifest: String,
         /// Which.
         source: UnknownPlaceholder,
+    },
+    /// No Redis.
+    #[error("`{dependency}`: {source}")]
+    Redis {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// Why.
+        source: ServerError,
+    },
+    /// No database of an external Redis.
+    #[error("`{dependency}`: no database can be had at {address}: {source}")]
+    Claim {
+        /// Which dependency.
+        dependency: DependencyName,
+        /// Where it is.
+        address: SocketAddr,
+        /// Why.
+        source: ClaimError,
     },
     /// No Postgres.
     #[error(transparent)]

@@ -7,6 +7,7 @@ mod origin;
 mod passed;
 mod provide;
 mod queues;
+mod redis;
 mod servers;
 mod visitors;
 
@@ -333,6 +334,7 @@ fn address_of(dependency: &DependencyName, url: &str) -> Result<SocketAddr, Venu
         .port_or_known_default()
         .unwrap_or(match parsed.scheme() {
             "postgres" | "postgresql" => 5432,
+            "redis" => 6379,
             _ => 80,
         });
     (host, port)

@@ -65,9 +65,11 @@ impl Venue {
                 make_queues(name, address, names, wanted, &settings).await?,
             );
         }
+        let redis = self.redis(manifest, number, &mut servers).await?;
         Ok(Dependencies {
             databases,
             queues,
+            redis,
             stubs,
             externals: self.externals(),
             settings,
@@ -118,7 +120,7 @@ impl Venue {
     }
 
     /// A container that this rehearsal alone uses, if the dependency is provided in one.
-    async fn own_container(
+    pub(super) async fn own_container(
         &self,
         name: &DependencyName,
         number: u32,
@@ -158,6 +160,14 @@ impl Venue {
                 continue;
             }
             troubles.extend(delete_queues(name, service).await);
+        }
+        for (name, service) in &dependencies.redis {
+            let released = service.release().await;
+            troubles.extend(
+                released
+                    .err()
+                    .map(|error| format!("`{name}`: its database cannot be emptied: {error}")),
+            );
         }
         for (name, server) in &dependencies.servers {
             if let Err(reason) = server.stop().await {

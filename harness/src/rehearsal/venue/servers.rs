@@ -37,6 +37,8 @@ impl Servers {
         for (name, dependency) in &manifest.dependencies {
             let template = template_name(run, name);
             match (&dependency.protocol, &dependency.provide) {
+                // Each rehearsal gets one of its own.
+                (Protocol::Redis { .. }, Provide::Container { .. } | Provide::Embedded) => {}
                 (_, Provide::Container { .. }) => {
                     started
                         .container(name, dependency, template, means, &**tell)
@@ -58,7 +60,10 @@ impl Servers {
                     let origin = external_database(name, url, template)?;
                     started.databases.insert(name.clone(), origin);
                 }
-                (Protocol::Sqs { .. } | Protocol::Http { .. }, Provide::External { url }) => {
+                (
+                    Protocol::Sqs { .. } | Protocol::Http { .. } | Protocol::Redis { .. },
+                    Provide::External { url },
+                ) => {
                     started
                         .addresses
                         .insert(name.clone(), address_of(name, url)?);
@@ -74,7 +79,7 @@ impl Servers {
                     let address = queues.expect("started above");
                     started.addresses.insert(name.clone(), address);
                 }
-                (Protocol::Postgres | Protocol::Http { .. }, _) => {}
+                (Protocol::Postgres | Protocol::Http { .. } | Protocol::Redis { .. }, _) => {}
             }
         }
         Ok(started)

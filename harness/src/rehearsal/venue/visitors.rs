@@ -29,7 +29,7 @@ impl Venue {
         };
         let by_file = match (dependencies.servers.get(name), self.containers.get(name)) {
             (Some(OwnServer::Database(server)), _) => server.visitors(&database.name),
-            (Some(OwnServer::Queue(_)), _) => return Ok(None),
+            (Some(OwnServer::Queue(_) | OwnServer::Redis(_)), _) => return Ok(None),
             (Some(OwnServer::Container(container)), _) | (None, Some(container)) => {
                 return logged(container.logs(), database).await.map(Some);
             }
@@ -51,7 +51,7 @@ impl Venue {
     ) -> bool {
         match (dependencies.servers.get(name), self.containers.get(name)) {
             (Some(OwnServer::Queue(_)), _) => true,
-            (Some(OwnServer::Database(_)), _) => false,
+            (Some(OwnServer::Database(_) | OwnServer::Redis(_)), _) => false,
             (Some(OwnServer::Container(container)), _) | (None, Some(container)) => {
                 container.is_our_queue()
             }

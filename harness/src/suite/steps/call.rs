@@ -192,12 +192,13 @@ pub(super) fn check_spoken(manifest: &Manifest, wanted: &Wanted) -> Result<(), S
             DependencyProtocol::Postgres => "a statement",
             DependencyProtocol::Sqs => "an action of SQS",
             DependencyProtocol::Http => "a request",
+            DependencyProtocol::Redis => "a command of Redis",
         };
         return Err(StepError::invalid(format!(
             "\"{wanted}\" names {what}, and the manifest has no dependency that takes one"
         ))
         .with_help(
-            "write a part of a statement (`update parcels`), an SQS action (`DeleteMessage`) or a request (`POST /parcels`)",
+            "write a part of a statement (`update parcels`), an SQS action (`DeleteMessage`), a request (`POST /parcels`) or a command of Redis (`LPUSH jobs`)",
         ));
     }
     let Some((action, queue)) = wanted.action() else {

@@ -380,9 +380,10 @@ fn check_call(
         (Effect::Duplicate, DependencyProtocol::Postgres) => {
             Err(StepError::invalid("a database connection repeats no call"))
         }
-        (Effect::RefuseEntry(_), DependencyProtocol::Postgres | DependencyProtocol::Http) => {
-            Err(StepError::invalid("only calls to a queue have entries"))
-        }
+        (
+            Effect::RefuseEntry(_),
+            DependencyProtocol::Postgres | DependencyProtocol::Http | DependencyProtocol::Redis,
+        ) => Err(StepError::invalid("only calls to a queue have entries")),
         (Effect::Answer(code) | Effect::RefuseEntry(code), _) => check_code(protocol, code),
         _ => Ok(()),
     }
@@ -399,6 +400,10 @@ pub(super) fn check_code(protocol: DependencyProtocol, code: &str) -> Result<(),
         DependencyProtocol::Sqs => (
             code.starts_with(|first: char| first.is_ascii_alphabetic()),
             "no error of SQS; write its name, such as InternalError",
+        ),
+        DependencyProtocol::Redis => (
+            code.bytes().all(|byte| byte.is_ascii_uppercase()),
+            "no error of Redis; write its first word, such as LOADING, READONLY, OOM or ERR",
         ),
     };
     if fits {

@@ -292,7 +292,7 @@ fn check_way(manifest: &Manifest, dependency: &DependencyName, way: &Way) -> Res
         Way::ReadsOnly => matches!(protocol, Protocol::Postgres),
         Way::Freezes | Way::Dies => !matches!(protocol, Protocol::Http { .. }),
         Way::Answers(ErrorReply::Status(_)) | Way::PerformsAndAnswers(ErrorReply::Status(_)) => {
-            !matches!(protocol, Protocol::Postgres)
+            !matches!(protocol, Protocol::Postgres | Protocol::Redis { .. })
         }
         Way::Answers(ErrorReply::Code(_)) | Way::PerformsAndAnswers(ErrorReply::Code(_)) => {
             !matches!(protocol, Protocol::Http { .. })
@@ -305,7 +305,7 @@ fn check_way(manifest: &Manifest, dependency: &DependencyName, way: &Way) -> Res
     Err(StepError::invalid(format!(
         "`{dependency} {way}` makes no sense with its protocol"
     ))
-    .with_help("HTTP answers with a status, PostgreSQL and SQS with an error of their own"))
+    .with_help("HTTP answers with a status, PostgreSQL, SQS and Redis with an error of their own"))
 }
 
 /// The names that moments may use.

@@ -39,7 +39,7 @@ impl Dialect for Plain {
     fn answer(&self, reply: &Reply) -> Option<ResponseMessage> {
         match reply {
             Reply::Http(reply) => Some(ResponseMessage::from_recorded(reply)),
-            Reply::Sqs(_) | Reply::Postgres(_) | Reply::Broken { .. } => None,
+            Reply::Sqs(_) | Reply::Postgres(_) | Reply::Redis(_) | Reply::Broken { .. } => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::copy::{CopyIn, Within};
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::{Progress, RoundTrip, Session};
 use super::segment::{Cutter, End, Segment};
-use super::wire::{self, Side};
+use crate::tap::wire::{self, Side};
 
 /// An answer larger than this is passed on while it still comes in. Its last part, with
 /// the last command tag and `ReadyForQuery`, is held all the same.

@@ -12,7 +12,7 @@ use super::super::{Discard, PgError, Reply, Side as Boundary};
 use super::connection::{Connection, Ending, Outstanding};
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::Progress;
-use super::wire::{self, Side};
+use crate::tap::wire::{self, Side};
 
 impl Connection {
     /// Ends both sides, and says why.

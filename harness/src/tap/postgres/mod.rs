@@ -56,7 +56,6 @@ mod temporary;
 mod transaction;
 mod undoing;
 mod value;
-mod wire;
 
 use std::io;
 

@@ -11,7 +11,7 @@ use super::connection::{Connection, Ending, ended};
 use super::ending::refuse;
 use super::frame::{self, Body, Malformed, lossy};
 use super::shared::Shared;
-use super::wire::{self, Side};
+use crate::tap::wire::{self, Side};
 
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;

@@ -162,7 +162,7 @@ impl Dialect for Sqs {
         match reply {
             Reply::Sqs(reply) => Some(self.response(reply)),
             Reply::Http(reply) => Some(ResponseMessage::from_recorded(reply)),
-            Reply::Postgres(_) | Reply::Broken { .. } => None,
+            Reply::Postgres(_) | Reply::Redis(_) | Reply::Broken { .. } => None,
         }
     }
 }

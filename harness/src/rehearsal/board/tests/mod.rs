@@ -333,6 +333,7 @@ fn success(call: &Call) -> Arc<Reply> {
             body: Bytes::new(),
         }),
         Request::Sqs(_) => sqs(json!({})),
+        Request::Redis(_) => Reply::Redis(crate::protocol::redis::RedisReply::default()),
         Request::Postgres(request) => Reply::Postgres(PgReply {
             tags: vec!["INSERT 0 1".to_owned()],
             error: None,

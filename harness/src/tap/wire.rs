@@ -12,13 +12,13 @@ const READ: usize = 32 * 1024;
 /// A socket with a read buffer. Reading and writing borrow different parts of it, so
 /// that one never has to wait for the other.
 #[derive(Debug)]
-pub(super) struct Side {
-    pub(super) stream: TcpStream,
-    pub(super) buffer: BytesMut,
+pub(crate) struct Side {
+    pub(crate) stream: TcpStream,
+    pub(crate) buffer: BytesMut,
 }
 
 impl Side {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         Self {
             stream,
             buffer: BytesMut::with_capacity(READ),
@@ -27,13 +27,13 @@ impl Side {
 
     /// Reads what is there, and waits if nothing is. Zero at the end of the stream.
     /// Dropping the future loses nothing.
-    pub(super) async fn fill(&mut self) -> io::Result<usize> {
+    pub(crate) async fn fill(&mut self) -> io::Result<usize> {
         fill(&self.stream, &mut self.buffer).await
     }
 
     /// Reads on until the other end is gone, and says how it went. Stops reading, and
     /// waits for ever, once `limit` bytes are buffered.
-    pub(super) async fn gone(&mut self, limit: usize) -> String {
+    pub(crate) async fn gone(&mut self, limit: usize) -> String {
         loop {
             if self.buffer.len() >= limit {
                 std::future::pending::<()>().await;
@@ -47,7 +47,7 @@ impl Side {
     }
 
     /// Reads on until the other end is gone, and keeps nothing.
-    pub(super) async fn drained(&mut self) {
+    pub(crate) async fn drained(&mut self) {
         loop {
             self.buffer.clear();
             if matches!(self.fill().await, Ok(0) | Err(_)) {
@@ -57,13 +57,13 @@ impl Side {
     }
 
     /// Tells the other end that nothing more comes. It may be gone already.
-    pub(super) async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self) {
         let _ = self.stream.shutdown().await;
     }
 }
 
 /// See [`Side::fill`].
-pub(super) async fn fill(stream: &TcpStream, buffer: &mut BytesMut) -> io::Result<usize> {
+pub(crate) async fn fill(stream: &TcpStream, buffer: &mut BytesMut) -> io::Result<usize> {
     loop {
         stream.readable().await?;
         buffer.reserve(READ);
@@ -75,7 +75,7 @@ pub(super) async fn fill(stream: &TcpStream, buffer: &mut BytesMut) -> io::Resul
 }
 
 /// Writes all of `bytes`.
-pub(super) async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match stream.try_write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
