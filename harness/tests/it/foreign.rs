@@ -28,17 +28,11 @@ struct Expected {
 
 macro_rules! cases {
     ($($test:ident $folder:literal)*) => {
-        $(#[test] fn $test() { judged_as_expected($folder); })*
+        $(#[test] fn $test() { judged_as_expected(&FOREIGN, $folder); })*
 
         #[test]
         fn every_folder_is_a_test() {
-            let tests: BTreeSet<String> = [$($folder.to_owned()),*].into();
-            let entries = fs::read_dir(FOREIGN.source()).unwrap();
-            let folders = entries
-                .map(|entry| entry.unwrap())
-                .filter(|entry| entry.path().join("rehearsal.yaml").exists())
-                .map(|entry| entry.file_name().into_string().unwrap());
-            assert_eq!(tests, folders.collect());
+            every_folder_is_tested(&FOREIGN, &[$($folder),*]);
         }
     };
 }
@@ -67,7 +61,7 @@ cases! {
 fn what_celery_wraps_is_an_error_where_nobody_unwraps_it() {
     let wrapped = r#"[{ body: "$ | base64 | json | $.body | base64 | json | $[0][0]" }]"#;
     let plain = "[{ body: $.headers.argsrepr }]";
-    let Some(scenarios) = run("celery-early-ack", &[(wrapped, plain)]) else {
+    let Some(scenarios) = run(&FOREIGN, "celery-early-ack", &[(wrapped, plain)]) else {
         return;
     };
     for scenario in scenarios {
@@ -77,13 +71,27 @@ fn what_celery_wraps_is_an_error_where_nobody_unwraps_it() {
     }
 }
 
+/// Whether the cases are all that there are.
+pub(crate) fn every_folder_is_tested(programs: &Programs, cases: &[&str]) {
+    let tests: BTreeSet<String> = cases.iter().map(|case| (*case).to_owned()).collect();
+    let entries = fs::read_dir(programs.source()).unwrap();
+    let folders = entries
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().join("rehearsal.yaml").exists())
+        .map(|entry| entry.file_name().into_string().unwrap());
+    assert_eq!(tests, folders.collect());
+}
+
 /// The scenarios of a case as its summary has them, with some texts of its manifest replaced.
-fn run(case: &str, altered: &[(&str, &str)]) -> Option<Vec<Value>> {
-    let path = FOREIGN.path()?;
+fn run(programs: &Programs, case: &str, altered: &[(&str, &str)]) -> Option<Vec<Value>> {
+    let path = programs.path()?;
     let root = TempDir::new().unwrap();
-    copy(&FOREIGN.source().join(case), root.path());
+    copy(&programs.source().join(case), root.path());
     for shared in ["base.py", "content.txt"] {
-        fs::copy(FOREIGN.source().join(shared), root.path().join(shared)).unwrap();
+        let shared_by_all = programs.source().join(shared);
+        if shared_by_all.exists() {
+            fs::copy(shared_by_all, root.path().join(shared)).unwrap();
+        }
     }
     let manifest = root.path().join("rehearsal.yaml");
     let mut text = fs::read_to_string(&manifest).unwrap();
@@ -107,11 +115,11 @@ fn run(case: &str, altered: &[(&str, &str)]) -> Option<Vec<Value>> {
     Some(scenarios)
 }
 
-fn judged_as_expected(case: &str) {
-    let Some(scenarios) = run(case, &[]) else {
+pub(crate) fn judged_as_expected(programs: &Programs, case: &str) {
+    let Some(scenarios) = run(programs, case, &[]) else {
         return;
     };
-    let expected = fs::read(FOREIGN.source().join(case).join("expected.json")).unwrap();
+    let expected = fs::read(programs.source().join(case).join("expected.json")).unwrap();
     let expected: BTreeMap<String, Expected> = serde_json::from_slice(&expected).unwrap();
     for scenario in scenarios {
         let name = scenario["name"].as_str().unwrap();

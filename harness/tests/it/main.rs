@@ -38,6 +38,7 @@ mod no_leak;
 mod python;
 mod python_system;
 mod queue_server;
+mod redis_systems;
 mod reports;
 mod show;
 mod stub;
