@@ -3,6 +3,8 @@ Feature: The brake on quarantine
   When a large share of recent messages ends in quarantine, that is no poison. Quarantine stops, and so
   does consumption: the rest stays where it is, also across restarts.
 
+  # A restart is to change nothing: that is its point.
+  @always
   Scenario: everything fails
     Given the messages M1 to M100
     And M1 to M100 are malformed
@@ -27,6 +29,8 @@ Feature: The brake on quarantine
       | outside requests             | 0          |
     And consumption is "stopped"
 
+  # A restart is to change nothing: that is its point.
+  @always
   Scenario: what workers gave up before a restart counts
     Given the messages M1 to M20
     And M1 to M20 are malformed
