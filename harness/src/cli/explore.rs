@@ -65,9 +65,14 @@ pub(super) struct ExploreArguments {
     /// Write what is found to the list of accepted points
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
     accept: Option<PathBuf>,
-    /// Where each run gets a directory for its results
-    #[arg(long, value_name = "DIR", default_value = REPORTS)]
-    reports: PathBuf,
+    /// Where each run gets a directory for its results [default: reports beside the manifest]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "REHEARSE_REPORTS",
+        hide_env_values = true
+    )]
+    reports: Option<PathBuf>,
     /// How processes are run: processes or containers [default: as the manifest says]
     #[arg(long, value_name = "DRIVER")]
     driver: Option<DriverKind>,
@@ -82,12 +87,12 @@ pub(super) fn explore<A: Application>(
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
     let suite = application
-        .suite(&arguments.manifest.manifest)
+        .suite(&arguments.manifest.path())
         .map_err(Halt::invalid)?;
     let accepted = arguments.check.as_deref().map(Accepted::read).transpose();
     let accepted = accepted.map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
     let id = new_run_id();
-    let directory = arguments.reports.join(id.as_str());
+    let directory = reports_of(arguments).join(id.as_str());
     let request = request(arguments, suite.manifest(), id.as_str(), directory.clone())?;
     let info = RunInfo {
         system: String::new(),
@@ -131,6 +136,11 @@ pub(super) fn explore<A: Application>(
     } else {
         exit
     })
+}
+
+fn reports_of(arguments: &ExploreArguments) -> PathBuf {
+    let usual = || arguments.manifest.beside(REPORTS);
+    arguments.reports.clone().unwrap_or_else(usual)
 }
 
 /// Writes or compares the list of accepted points.
@@ -212,7 +222,7 @@ fn request(
     }
     let done = match &arguments.resume {
         None => BTreeMap::new(),
-        Some(run) => read_outcomes(&run_directory(run, &arguments.reports))
+        Some(run) => read_outcomes(&run_directory(run, &reports_of(arguments)))
             .map_err(|error| Halt::invalid(miette::miette!("--resume: {error}")))?,
     };
     Ok(Request {
@@ -418,6 +428,7 @@ fn rerun(
     });
     let options = RunOptions {
         jobs: RunOptions::default_jobs(),
+        fail_fast: None,
         limits: suite.limits(),
     };
     let mut nobody = |_: &RunEvent| {};

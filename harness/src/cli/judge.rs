@@ -24,7 +24,7 @@ pub(super) fn judge(
     arguments: &JudgeArguments,
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
-    let manifest = Manifest::load(&arguments.manifest.manifest).map_err(Halt::invalid)?;
+    let manifest = Manifest::load(&arguments.manifest.path()).map_err(Halt::invalid)?;
     let entries = history::read(&arguments.history)
         .map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
     if let Some(Event::Began { system, .. }) = entries.first().map(|entry| &entry.event)
@@ -34,7 +34,7 @@ pub(super) fn judge(
         return Err(Halt::invalid(miette::miette!(
             help = "name the system's own manifest with `--manifest FILE`",
             "the history is of `{system}`, and {} describes `{}`",
-            arguments.manifest.manifest.display(),
+            arguments.manifest.path().display(),
             manifest.name
         )));
     }

@@ -4,9 +4,12 @@
 mod check;
 mod clean;
 mod explore;
+mod glue;
 mod judge;
 mod list;
 mod merge;
+mod page;
+mod profile;
 mod prove;
 mod report;
 mod run;
@@ -21,14 +24,28 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory as _, Parser, Subcommand};
 use miette::Report;
 
+use self::profile::Refused;
 pub use self::surroundings::Surroundings;
 use crate::deployment::{RunError, RunGuard};
 use crate::embedded::database::Search;
-use crate::gherkin::{Exit, Project, StepError};
+use crate::gherkin::{Exit, Interrupt, Project, StepError};
 use crate::suite::Suite;
+
+/// What became of the queries of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Examination {
+    /// It has none.
+    NothingToAsk,
+    /// So many are right.
+    Asked(usize),
+    /// No database looked at them, and why.
+    NotAsked(String),
+    /// Ctrl-C came.
+    Interrupted,
+}
 
 /// What the command line works on.
 pub trait Application {
@@ -41,6 +58,14 @@ pub trait Application {
     /// All that is wrong with it, with places and ways to mend it.
     fn load(&self, manifest: &Path) -> Result<Self::Project, Report>;
 
+    /// What is rehearsed where there is no manifest: the phrases without any names.
+    ///
+    /// # Errors
+    /// Where nothing can be said without one.
+    fn general(&self) -> Result<Self::Project, Report> {
+        Err(miette::miette!("there is no manifest"))
+    }
+
     /// Reads and checks the manifest of a system that is to be explored. Starts nothing.
     ///
     /// # Errors
@@ -48,6 +73,19 @@ pub trait Application {
     fn suite(&self, manifest: &Path) -> Result<Suite, Report> {
         let _ = manifest;
         Err(miette::miette!("this program explores no systems"))
+    }
+
+    /// Lets a prepared database look at the queries of a manifest, where one can be had.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn examine(
+        &self,
+        project: &Self::Project,
+        interrupt: &Interrupt,
+    ) -> Result<Examination, Report> {
+        let _ = (project, interrupt);
+        Ok(Examination::NothingToAsk)
     }
 
     /// Removes what earlier runs left behind, and says what it removes.
@@ -67,10 +105,25 @@ pub trait Application {
 /// Drives a real deployment of a queue-worker system to its failure points and proves
 /// what was lost, repeated, blocked or wrongly given up.
 #[derive(Debug, Parser)]
-#[command(name = "rehearse", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "rehearse",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
+    /// Whether to use colours: auto, always or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        global = true,
+        env = "REHEARSE_COLOR",
+        hide_env_values = true
+    )]
+    color: ColorChoice,
     #[command(flatten)]
     run: run::RunArguments,
 }
@@ -87,7 +140,7 @@ enum Command {
     Merge(merge::MergeArguments),
     /// List the phrases that features may use
     Steps(steps::StepsArguments),
-    /// Check the manifest and the features; start nothing
+    /// Check the manifest and the features; no process of the system is started
     Check(check::CheckArguments),
     /// Judge a history that an earlier run wrote; start nothing
     Judge(judge::JudgeArguments),
@@ -99,14 +152,59 @@ enum Command {
     Clean,
     /// Serve an embedded dependency alone, until Ctrl-C
     Serve(serve::ServeArguments),
+    /// Write the JSON Schema of the manifest, for editors
+    Schema,
+    /// Write completions for a shell
+    Completions(page::CompletionsArguments),
+    /// Write the manual page, of the whole or of one command
+    Man(page::PageArguments),
+    /// Explain a command, or the manifest: `help manifest`
+    Help(page::PageArguments),
 }
 
 /// Where the manifest is.
 #[derive(Clone, Debug, clap::Args)]
 struct ManifestArgument {
-    /// What is rehearsed
-    #[arg(long, value_name = "FILE", default_value = MANIFEST)]
-    manifest: PathBuf,
+    /// What is rehearsed [default: the nearest rehearsal.yaml, here or above]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "REHEARSE_MANIFEST",
+        hide_env_values = true
+    )]
+    manifest: Option<PathBuf>,
+}
+
+impl ManifestArgument {
+    /// As it was given; else the nearest from this directory upwards, or where it should be.
+    fn path(&self) -> PathBuf {
+        self.manifest
+            .clone()
+            .or_else(nearest_manifest)
+            .unwrap_or_else(|| PathBuf::from(MANIFEST))
+    }
+
+    /// Whether there is one, or one was asked for.
+    fn is_there(&self) -> bool {
+        self.manifest.is_some() || nearest_manifest().is_some()
+    }
+
+    /// A place beside the manifest.
+    fn beside(&self, name: &str) -> PathBuf {
+        self.path().with_file_name(name)
+    }
+}
+
+fn nearest_manifest() -> Option<PathBuf> {
+    let depth = std::env::current_dir().map_or(1, |here| here.ancestors().count());
+    let mut path = PathBuf::from(MANIFEST);
+    for _ in 0..depth {
+        if path.is_file() {
+            return Some(path);
+        }
+        path = Path::new("..").join(path);
+    }
+    None
 }
 
 const MANIFEST: &str = "rehearsal.yaml";
@@ -173,16 +271,21 @@ pub fn main<A: Application>(
     } else {
         ColorChoice::Never
     };
-    let command = Arguments::command()
-        .color(colour)
-        .term_width(surroundings.width.unwrap_or(100).min(100))
-        .after_help(exit_codes());
-    let parsed = command
-        .try_get_matches_from(arguments)
-        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let command = || {
+        Arguments::command()
+            .color(colour)
+            .term_width(surroundings.width.unwrap_or(100).min(100))
+            .after_help(exit_codes())
+    };
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = profile::parse(application, command, words);
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(Refused::Halt(Halt { exit, report })) => {
+            surroundings.report(&report);
+            return exit;
+        }
+        Err(Refused::Words(error)) => {
             let text = error.render();
             let text = if colour == ColorChoice::Always {
                 text.ansi().to_string()
@@ -198,6 +301,11 @@ pub fn main<A: Application>(
             };
         }
     };
+    match arguments.color {
+        ColorChoice::Auto => {}
+        ColorChoice::Always => surroundings.colour = Some(true),
+        ColorChoice::Never => surroundings.colour = Some(false),
+    }
     let done = match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(application, &arguments, surroundings),
         Command::Explore(arguments) => explore::explore(application, &arguments, surroundings),
@@ -210,6 +318,10 @@ pub fn main<A: Application>(
         Command::Report(arguments) => report::report(&arguments, surroundings),
         Command::Clean => clean::clean(application, surroundings),
         Command::Serve(arguments) => serve::serve(application, arguments, surroundings),
+        Command::Schema => page::schema(surroundings),
+        Command::Completions(arguments) => page::completions(&arguments, surroundings),
+        Command::Man(arguments) => page::man(&arguments, surroundings),
+        Command::Help(arguments) => page::help(&arguments, command(), surroundings),
     };
     done.unwrap_or_else(|Halt { exit, report }| {
         if exit != Exit::Passed {

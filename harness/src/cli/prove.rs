@@ -108,7 +108,7 @@ pub(super) fn prove<A: Application>(
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
     let suite = application
-        .suite(&arguments.manifest.manifest)
+        .suite(&arguments.manifest.path())
         .map_err(Halt::invalid)?;
     let suite = hastened(&suite, arguments.patience);
     let accepted = arguments.check.as_deref().map(Accepted::read).transpose();

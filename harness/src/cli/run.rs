@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, CommandFactory as _};
 use regex::Regex;
 
 use super::{Application, FEATURES, Halt, MANIFEST, ManifestArgument, REPORTS, Surroundings, list};
@@ -22,20 +22,44 @@ const SEED: u64 = 1;
 /// Which scenarios.
 #[derive(Clone, Debug, Args)]
 pub(super) struct SelectionArguments {
-    /// Feature files, directories, `FILE:LINE`, or @LIST with one of these a line
-    #[arg(value_name = "SELECTION", default_value = FEATURES)]
+    /// Feature files, directories, `FILE:LINE`, or @LIST with one of these a line [default:
+    /// features/ beside the manifest]
+    #[arg(value_name = "SELECTION")]
     places: Vec<String>,
     /// Only scenarios with these tags: '@slow and not @docker'; several must all hold
-    #[arg(long, value_name = "EXPRESSION")]
+    #[arg(
+        long,
+        short,
+        value_name = "EXPRESSION",
+        env = "REHEARSE_TAGS",
+        hide_env_values = true
+    )]
     tags: Vec<String>,
     /// Only scenarios whose name matches; of several, any
-    #[arg(long, value_name = "REGEX")]
+    #[arg(
+        long,
+        short,
+        value_name = "REGEX",
+        env = "REHEARSE_NAME",
+        hide_env_values = true
+    )]
     name: Vec<String>,
     /// Only the K-th of N shares
-    #[arg(long, value_name = "K/N")]
+    #[arg(
+        long,
+        value_name = "K/N",
+        env = "REHEARSE_SHARD",
+        hide_env_values = true
+    )]
     shard: Option<String>,
     /// In which order they start: defined, or random:SEED
-    #[arg(long, value_name = "ORDER", default_value = "defined")]
+    #[arg(
+        long,
+        value_name = "ORDER",
+        default_value = "defined",
+        env = "REHEARSE_ORDER",
+        hide_env_values = true
+    )]
     order: String,
 }
 
@@ -44,62 +68,138 @@ pub(super) struct RunArguments {
     #[command(flatten)]
     selection: SelectionArguments,
     #[command(flatten)]
-    manifest: ManifestArgument,
+    pub(super) manifest: ManifestArgument,
+    /// Options that the manifest names: `profiles: { ci: { jobs: 2 } }`
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "REHEARSE_PROFILE",
+        hide_env_values = true
+    )]
+    pub(super) profile: Option<String>,
     /// How many scenarios run side by side [default: two for each core]
-    #[arg(long, short, value_name = "N")]
+    #[arg(
+        long,
+        short,
+        value_name = "N",
+        env = "REHEARSE_JOBS",
+        hide_env_values = true
+    )]
     jobs: Option<NonZeroUsize>,
+    /// Start no further scenario once so many did not pass [default: 1]
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        env = "REHEARSE_FAIL_FAST",
+        hide_env_values = true
+    )]
+    fail_fast: Option<NonZeroUsize>,
+    /// Run each scenario so many times, and tell which are unsteady
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        env = "REHEARSE_REPEAT",
+        hide_env_values = true
+    )]
+    repeat: NonZeroUsize,
     /// Another report: html, junit, json, markdown, messages or rerun; `-` is standard output
-    #[arg(long, value_name = "KIND=FILE")]
+    #[arg(
+        long,
+        value_name = "KIND=FILE",
+        env = "REHEARSE_REPORT",
+        hide_env_values = true
+    )]
     report: Vec<String>,
     /// What stays of scenarios that passed: all, failed (their history, compressed) or none
-    #[arg(long, value_name = "WHAT", default_value = "failed")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "failed",
+        env = "REHEARSE_KEEP",
+        hide_env_values = true
+    )]
     keep: Keep,
-    /// Where each run gets a directory for its reports
-    #[arg(long, value_name = "DIR", default_value = REPORTS)]
-    reports: PathBuf,
+    /// Where each run gets a directory for its reports [default: reports beside the manifest]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "REHEARSE_REPORTS",
+        hide_env_values = true
+    )]
+    reports: Option<PathBuf>,
     /// Wait for what happens by itself, visibility timeouts for instance
-    #[arg(long)]
+    #[arg(long, env = "REHEARSE_REAL_TIME", hide_env_values = true)]
     real_time: bool,
     /// How processes are run: processes or containers [default: as the manifest says]
-    #[arg(long, value_name = "DRIVER")]
+    #[arg(
+        long,
+        value_name = "DRIVER",
+        env = "REHEARSE_DRIVER",
+        hide_env_values = true
+    )]
     driver: Option<DriverKind>,
     /// Show what is selected; start nothing
     #[arg(long)]
     list: bool,
+    /// How `--list` shows it: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "list")]
+    format: list::Format,
     /// Show the totals of scenarios that passed, too
-    #[arg(long, short)]
+    #[arg(long, short, env = "REHEARSE_VERBOSE", hide_env_values = true)]
     verbose: bool,
+    /// Show nothing but what did not pass, and how many
+    #[arg(
+        long,
+        short,
+        conflicts_with = "verbose",
+        env = "REHEARSE_QUIET",
+        hide_env_values = true
+    )]
+    quiet: bool,
     /// Every random choice comes from it
-    #[arg(long, value_name = "N", default_value_t = SEED)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = SEED,
+        env = "REHEARSE_SEED",
+        hide_env_values = true
+    )]
     seed: u64,
 }
 
+/// What a selection comes to.
+pub(super) enum Picked {
+    /// These scenarios, and whether they are all that there are.
+    Scenarios(Vec<Arc<Scenario>>, bool),
+    /// The list of what did not pass is empty.
+    NothingAgain(PathBuf),
+}
+
+impl RunArguments {
+    fn reports_directory(&self) -> PathBuf {
+        let usual = || self.manifest.beside(REPORTS);
+        self.reports.clone().unwrap_or_else(usual)
+    }
+}
+
 impl SelectionArguments {
-    pub(super) fn pick(&self) -> Result<Vec<Arc<Scenario>>, Halt> {
-        let selection = self.selection()?;
-        selection.pick().map_err(|error| match &error {
-            SelectionError::Missing { path } => match mistyped(path) {
-                Some(command) if path.as_os_str() == command => Halt::invalid(miette::miette!(
-                    help = format!("write the command first: `rehearse {command} …`"),
-                    "`{command}` is a command, and stands where a feature file is expected"
-                )),
-                Some(command) => Halt::invalid(miette::miette!(
-                    help = format!("did you mean the command `rehearse {command}`?"),
-                    "{error}"
-                )),
-                None => Halt::invalid(error),
-            },
-            _ => Halt::invalid(error),
-        })
+    pub(super) fn pick(&self, manifest: &ManifestArgument) -> Result<Picked, Halt> {
+        let usual = manifest.beside(FEATURES);
+        let selection = self.selection(&usual)?;
+        let whole = !selection.narrows()
+            && matches!(selection.places.as_slice(), [Place::Path(path)] if *path == usual);
+        match selection.pick() {
+            Ok(scenarios) => Ok(Picked::Scenarios(scenarios, whole)),
+            Err(SelectionError::NothingAgain { path }) => Ok(Picked::NothingAgain(path)),
+            Err(error) => Err(unpicked(error)),
+        }
     }
 
-    /// Whether nothing is left out.
-    fn is_whole(&self) -> bool {
-        let everywhere = self.places.iter().all(|place| place == FEATURES);
-        everywhere && self.tags.is_empty() && self.name.is_empty() && self.shard.is_none()
-    }
-
-    fn selection(&self) -> Result<Selection, Halt> {
+    fn selection(&self, usual: &Path) -> Result<Selection, Halt> {
         fn all<T: std::str::FromStr<Err = SelectionError>>(
             texts: &[String],
         ) -> Result<Vec<T>, Halt> {
@@ -112,8 +212,13 @@ impl SelectionArguments {
                 Halt::invalid(miette::miette!(help = help, "`--name {name}`: {error}"))
             })
         });
+        let places = if self.places.is_empty() {
+            vec![Place::Path(usual.to_owned())]
+        } else {
+            all::<Place>(&self.places)?
+        };
         Ok(Selection {
-            places: all::<Place>(&self.places)?,
+            places,
             tags: all(&self.tags)?,
             names: names.collect::<Result<_, _>>()?,
             shard: self
@@ -127,16 +232,45 @@ impl SelectionArguments {
     }
 }
 
+/// Says of an empty list that there is nothing to do.
+pub(super) fn nothing_again(path: &Path, surroundings: &mut Surroundings) -> Exit {
+    surroundings.say(&format!(
+        "nothing is to run again: `{}` is empty, as all passed that ran last\n",
+        path.display()
+    ));
+    Exit::Passed
+}
+
+/// Why nothing was selected; a command may have been meant.
+fn unpicked(error: SelectionError) -> Halt {
+    let SelectionError::Missing { path } = &error else {
+        return Halt::invalid(error);
+    };
+    match mistyped(path) {
+        Some(command) if path.as_os_str() == command.as_str() => Halt::invalid(miette::miette!(
+            help = format!("write the command first: `rehearse {command} …`"),
+            "`{command}` is a command, and stands where a feature file is expected"
+        )),
+        Some(command) => Halt::invalid(miette::miette!(
+            help = format!("did you mean the command `rehearse {command}`?"),
+            "{error}"
+        )),
+        None => Halt::invalid(error),
+    }
+}
+
 /// A path that is probably meant to be a command.
-fn mistyped(path: &Path) -> Option<&'static str> {
+fn mistyped(path: &Path) -> Option<String> {
     let word = path.to_str()?;
-    let commands = [
-        "run", "explore", "prove", "merge", "steps", "check", "clean", "judge", "report", "show",
-        "serve",
-    ];
-    commands
-        .into_iter()
-        .find(|command| strsim::damerau_levenshtein(command, word) <= 2)
+    let command = super::Arguments::command();
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    // Short words are near to many.
+    let slip = |name: &String| if name.len() > 3 { 2 } else { 1 };
+    let near = |name: &String| strsim::damerau_levenshtein(name, word) <= slip(name);
+    names.into_iter().find(near)
 }
 
 /// The reports that are asked for.
@@ -180,13 +314,17 @@ pub(super) fn run<A: Application>(
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
     let requests = requests(&arguments.report)?;
-    check_places(&requests, &arguments.reports)?;
-    let scenarios = arguments.selection.pick()?;
+    let reports_directory = arguments.reports_directory();
+    check_places(&requests, &reports_directory)?;
+    let (scenarios, whole) = match arguments.selection.pick(&arguments.manifest)? {
+        Picked::Scenarios(scenarios, whole) => (scenarios, whole),
+        Picked::NothingAgain(path) => return Ok(nothing_again(&path, surroundings)),
+    };
     if arguments.list {
-        return list::list(&scenarios, surroundings);
+        return list::list(&scenarios, arguments.format, surroundings);
     }
     let project = application
-        .load(&arguments.manifest.manifest)
+        .load(&arguments.manifest.path())
         .map_err(Halt::invalid)?;
     let vocabulary = project
         .vocabulary()
@@ -194,21 +332,24 @@ pub(super) fn run<A: Application>(
         .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
     let id = new_run_id();
     let run = Arc::new(RunInfo {
-        directory: arguments.reports.join(id.as_str()),
+        directory: reports_directory.join(id.as_str()),
         id,
         system: project.system(),
-        whole: arguments.selection.is_whole(),
+        whole,
         seed: arguments.seed,
         real_time: arguments.real_time,
         driver: arguments.driver,
     });
     let scenarios = fitting(&project, &run, scenarios, surroundings)?;
-    let plan = Plan::new(&scenarios, &vocabulary, arguments.seed).map_err(Halt::invalid)?;
+    let plan = Plan::new(&scenarios, &vocabulary, arguments.seed)
+        .map_err(Halt::invalid)?
+        .repeated(arguments.repeat);
     let options = RunOptions {
         jobs: arguments.jobs.unwrap_or_else(RunOptions::default_jobs),
+        fail_fast: arguments.fail_fast,
         limits: project.limits(),
     };
-    let mut reports = reports(arguments, &run, requests, surroundings);
+    let mut reports = reports(arguments, &run, (requests, whole), surroundings);
     let interrupt = surroundings.interrupt.clone();
     let result = rehearse(
         &Arc::new(project),
@@ -258,7 +399,7 @@ fn fitting<P: Project>(
 fn reports(
     arguments: &RunArguments,
     run: &RunInfo,
-    requests: Vec<ReportRequest>,
+    (requests, whole): (Vec<ReportRequest>, bool),
     surroundings: &mut Surroundings,
 ) -> Reports {
     let repeat = Repeat::Rehearse {
@@ -266,9 +407,10 @@ fn reports(
     };
     let options = TerminalOptions {
         colour: surroundings.colours_out(),
-        live: surroundings.out_is_terminal,
-        width: surroundings.width,
+        live: surroundings.live && !arguments.quiet,
+        width: super::surroundings::columns,
         verbose: arguments.verbose,
+        quiet: arguments.quiet,
         repeat: repeat.clone(),
     };
     let out = std::mem::replace(&mut surroundings.out, Box::new(std::io::sink()));
@@ -276,7 +418,7 @@ fn reports(
     // What a program reads must not be mixed with what a person reads.
     let piped = requests.iter().any(|request| request.path.is_none());
     let wanted = Wanted {
-        reports: arguments.reports.clone(),
+        reports: arguments.reports_directory(),
         repeat,
         keep: arguments.keep,
         ci: surroundings.ci.clone(),
@@ -296,24 +438,22 @@ fn reports(
     // Last, so that the files are there when the terminal says so.
     wanted
         .of(run)
-        .with(Rerun::new(arguments.reports.join("rerun.txt")))
+        .with(Rerun::new(arguments.reports_directory().join("rerun.txt")).of_part(!whole))
         .with(Terminal::new(to, options))
 }
 
 /// The arguments that matter when one scenario is repeated.
 fn repeat(arguments: &RunArguments) -> Vec<String> {
     let mut words = Vec::new();
-    if arguments.manifest.manifest != Path::new(MANIFEST) {
-        words.extend([
-            "--manifest".to_owned(),
-            arguments.manifest.manifest.display().to_string(),
-        ]);
+    if let Some(manifest) = &arguments.manifest.manifest
+        && manifest != Path::new(MANIFEST)
+    {
+        words.extend(["--manifest".to_owned(), manifest.display().to_string()]);
     }
-    if arguments.reports != Path::new(REPORTS) {
-        words.extend([
-            "--reports".to_owned(),
-            arguments.reports.display().to_string(),
-        ]);
+    if let Some(reports) = &arguments.reports
+        && *reports != arguments.manifest.beside(REPORTS)
+    {
+        words.extend(["--reports".to_owned(), reports.display().to_string()]);
     }
     if arguments.seed != SEED {
         words.extend(["--seed".to_owned(), arguments.seed.to_string()]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Halt, MANIFEST, Surroundings};
+use super::{Halt, ManifestArgument, Surroundings};
 use crate::gherkin::{Exit, ScenarioOutcome};
 use crate::history::{self, Entry, Event};
 use crate::ids::MessageName;
@@ -32,9 +32,8 @@ pub(super) struct ShowArguments {
     /// Also calls, connections, polls, and other details
     #[arg(long)]
     all: bool,
-    /// What is rehearsed, to tell which entries break a rule where no run says so
-    #[arg(long, value_name = "FILE", default_value = MANIFEST)]
-    manifest: PathBuf,
+    #[command(flatten)]
+    manifest: ManifestArgument,
 }
 
 /// So many entries are shown on both sides of one.
@@ -128,7 +127,7 @@ fn course(
     let (entries, broken_off) =
         history::read_as_far(path).map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
     let lines = timeline::lines(&entries);
-    let cited = cited(path, &entries, &arguments.manifest);
+    let cited = cited(path, &entries, &arguments.manifest.path());
     let chosen = choose(&lines, &cited, arguments)?;
     let paint = Paint {
         colour: surroundings.colours_out(),

@@ -1,11 +1,12 @@
 //! `rehearse steps`: the phrases that features may use.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{Application, Halt, ManifestArgument, Surroundings};
+use super::{Application, Halt, ManifestArgument, Surroundings, glue};
 use crate::gherkin::{Exit, Project as _, Step, StepKind};
 
 #[derive(Clone, Debug, Args)]
@@ -18,6 +19,10 @@ pub(super) struct StepsArguments {
     /// For programs
     #[arg(long)]
     json: bool,
+    /// Write the phrases to `DIR/rehearse.steps.ts`, from which the cucumber language server
+    /// completes and checks features in an editor
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "words"])]
+    glue: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -37,13 +42,26 @@ pub(super) fn steps<A: Application>(
     arguments: &StepsArguments,
     surroundings: &mut Surroundings,
 ) -> Result<Exit, Halt> {
-    let project = application
-        .load(&arguments.manifest.manifest)
-        .map_err(Halt::invalid)?;
+    let nameless = !arguments.manifest.is_there();
+    let project = if nameless {
+        application.general()
+    } else {
+        application.load(&arguments.manifest.path())
+    };
+    let project = project.map_err(Halt::invalid)?;
     let vocabulary = project
         .vocabulary()
         .compile()
         .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
+    if let Some(directory) = &arguments.glue {
+        let path = glue::write(directory, &vocabulary)?;
+        surroundings.say(&format!(
+            "{}: {} phrases; name it in the editor's setting `cucumber.glue`\n",
+            path.display(),
+            vocabulary.steps().len()
+        ));
+        return Ok(Exit::Passed);
+    }
     let words: Vec<String> = arguments
         .words
         .iter()
@@ -61,15 +79,18 @@ pub(super) fn steps<A: Application>(
     } else {
         let mut text = list(&steps);
         let mut found = !steps.is_empty();
-        for (kind, names) in vocabulary.names() {
-            let fitting: Vec<&str> = names
-                .iter()
-                .map(String::as_str)
-                .filter(|name| words.iter().all(|word| name.to_lowercase().contains(word)))
-                .collect();
+        // Without a manifest the names are nobody's.
+        let named = vocabulary.names().filter(|_| !nameless);
+        for (kind, names) in named {
+            let doc = |name: &str| vocabulary.doc_of(kind, name).unwrap_or_default().to_owned();
+            let fits = |name: &String| {
+                let text = format!("{name} {}", doc(name)).to_lowercase();
+                words.iter().all(|word| text.contains(word))
+            };
+            let fitting: Vec<&String> = names.iter().filter(|name| fits(name)).collect();
             if words.is_empty() || !fitting.is_empty() {
                 found = true;
-                let _ = writeln!(text, "{{{kind}}}: {}", fitting.join(", "));
+                text += &shown(kind, &fitting, doc);
             }
         }
         if !found {
@@ -82,6 +103,9 @@ pub(super) fn steps<A: Application>(
         }
         if words.is_empty() {
             text += OWN_PARAMETERS;
+            if nameless {
+                text += "\nThere is no manifest here or above, which would give the names that stand in braces.\n";
+            }
         }
         text
     };
@@ -90,6 +114,24 @@ pub(super) fn steps<A: Application>(
         .write_all(text.as_bytes())
         .map_err(|error| Halt::output(&error))?;
     Ok(Exit::Passed)
+}
+
+/// Names of one kind: in one line, or each with what it means.
+fn shown(kind: &str, names: &[&String], doc: impl Fn(&str) -> String) -> String {
+    if names.iter().all(|name| doc(name).is_empty()) {
+        let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        return format!("{{{kind}}}: {}\n", names.join(", "));
+    }
+    let width = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let lines = names.iter().map(|name| {
+        let line = format!("    {name:width$}  {}", doc(name));
+        format!("{}\n", line.trim_end())
+    });
+    format!("{{{kind}}}:\n{}", lines.collect::<String>())
 }
 
 const OWN_PARAMETERS: &str = "\

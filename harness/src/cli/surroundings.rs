@@ -9,6 +9,12 @@ use crate::gherkin::Interrupt;
 use crate::report::Ci;
 use crate::report::diagnostic::diagnostic;
 
+/// How wide the terminal is now, if results go to one.
+pub(super) fn columns() -> Option<usize> {
+    let (_, columns) = console::Term::stdout().size_checked()?;
+    Some(usize::from(columns))
+}
+
 /// Where a command writes to, and how it may.
 pub struct Surroundings {
     /// For results.
@@ -17,6 +23,8 @@ pub struct Surroundings {
     pub err: Box<dyn Write + Send>,
     /// Whether a person watches the results.
     pub out_is_terminal: bool,
+    /// Whether what happens now is shown, and taken away again.
+    pub live: bool,
     /// Whether a person watches the errors.
     pub err_is_terminal: bool,
     /// Whether colours are wanted; if not said, terminals get them.
@@ -49,15 +57,17 @@ impl Surroundings {
             None
         };
         let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let (_, width) = console::Term::stdout().size();
+        // Where a service builds, nobody watches, whatever its terminal says.
+        let ci = is_set("CI").is_some_and(|value| value != "false" && value != "0");
         let out_is_terminal = io::stdout().is_terminal() && !dumb;
         Ok(Self {
             out: Box::new(io::stdout()),
             err: Box::new(io::stderr()),
             out_is_terminal,
+            live: out_is_terminal && !ci,
             err_is_terminal: io::stderr().is_terminal() && !dumb,
             colour,
-            width: out_is_terminal.then_some(usize::from(width)),
+            width: columns().filter(|_| out_is_terminal),
             interrupt,
             ci: Ci::of_process(),
         })

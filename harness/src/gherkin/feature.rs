@@ -1,23 +1,23 @@
 //! Reads a feature file and unfolds it into scenarios.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cucumber::gherkin::{self, GherkinEnv, StepType};
+use cucumber::gherkin::{self, StepType};
 
-use super::lint;
 use super::problem::{FeatureText, Problem};
 use super::scenario::{Extent, Feature, Scenario, StepText};
 use super::step::StepKind;
 use super::table::{DocString, Table};
+use super::{chunk, lint};
 
 /// Reads one feature file's text.
 ///
 /// # Errors
 /// All that is wrong with it.
 pub fn read(text: &Arc<FeatureText>) -> Result<Feature, Vec<Problem>> {
-    let parsed = gherkin::Feature::parse(&text.text, GherkinEnv::default())
-        .map_err(|_| lint::locate_fault(text))?;
+    let parsed = chunk::parse(&text.text).map_err(|_| lint::locate_fault(text))?;
     let problems = lint::problems(text, &parsed);
     if !problems.is_empty() {
         return Err(problems);
@@ -46,13 +46,12 @@ pub fn read(text: &Arc<FeatureText>) -> Result<Feature, Vec<Problem>> {
 /// Names tell scenarios apart in every report, so a name that stands in a file again
 /// gets its line.
 fn tell_apart(scenarios: &mut [Scenario]) {
-    for position in 1..scenarios.len() {
-        let (before, rest) = scenarios.split_at_mut(position);
-        if let Some(scenario) = rest.first_mut()
-            && before.iter().any(|other| other.name == scenario.name)
-        {
+    let mut known: HashSet<String> = HashSet::with_capacity(scenarios.len());
+    for scenario in scenarios {
+        if known.contains(&scenario.name) {
             scenario.name = format!("{} (line {})", scenario.name, scenario.line);
         }
+        known.insert(scenario.name.clone());
     }
 }
 
@@ -71,23 +70,18 @@ impl Reading<'_> {
         tags.add(&self.feature.tags);
         tags.add(rule.map_or(&[][..], |rule| &rule.tags));
         tags.add(&scenario.tags);
-        let steps = self
-            .feature
-            .background
-            .iter()
-            .map(|background| &background.steps);
-        let steps = steps.chain(
-            rule.and_then(|rule| rule.background.as_ref())
-                .map(|background| &background.steps),
-        );
-        let background: Vec<&gherkin::Step> = steps.flatten().collect();
+        let backgrounds = self.feature.background.iter();
+        let backgrounds = backgrounds.chain(rule.and_then(|rule| rule.background.as_ref()));
+        let background: Vec<StepText> = backgrounds
+            .flat_map(|background| self.steps(&background.steps, &Row::NONE))
+            .collect();
         let extent = Extent {
             examples: None,
             scenario: self.lines(scenario.span),
             rule: rule.map(|rule| self.lines(rule.span)),
         };
         let unfold = |row: &Row<'_>, tags: Tags, line: usize, extent: Extent| {
-            let own = scenario.steps.iter().map(|step| self.step(step, row));
+            let own = self.steps(&scenario.steps, row);
             Scenario {
                 text: Arc::clone(self.text),
                 feature: self.feature.name.clone(),
@@ -95,11 +89,7 @@ impl Reading<'_> {
                 name: row.name(&scenario.name),
                 line,
                 tags: tags.0,
-                steps: background
-                    .iter()
-                    .map(|step| self.step(step, &Row::NONE))
-                    .chain(own)
-                    .collect(),
+                steps: background.iter().cloned().chain(own).collect(),
                 extent,
             }
         };
@@ -137,6 +127,36 @@ impl Reading<'_> {
             }
         }
         scenarios
+    }
+
+    /// The steps of one block. The parser takes each `*` as Given, and what continues one.
+    fn steps(&self, steps: &[gherkin::Step], row: &Row<'_>) -> Vec<StepText> {
+        let mut before = StepKind::Given;
+        let mut starred = false;
+        let read = steps.iter().map(|step| {
+            let mut read = self.step(step, row);
+            let star = read.keyword == "*";
+            if star || starred && self.continues(step) {
+                read.kind = before;
+            }
+            starred = star || starred && self.continues(step);
+            before = read.kind;
+            read
+        });
+        read.collect()
+    }
+
+    /// Whether a keyword means what the step before means, in any language: elsewhere in
+    /// the file it stands for something else than Given.
+    fn continues(&self, step: &gherkin::Step) -> bool {
+        let keyword = step.keyword.trim();
+        let scenarios = self.feature.rules.iter().flat_map(|rule| &rule.scenarios);
+        let scenarios = self.feature.scenarios.iter().chain(scenarios);
+        matches!(keyword, "And" | "But")
+            || step.ty == StepType::Given
+                && scenarios
+                    .flat_map(|scenario| &scenario.steps)
+                    .any(|other| other.keyword.trim() == keyword && other.ty != StepType::Given)
     }
 
     fn step(&self, step: &gherkin::Step, row: &Row<'_>) -> StepText {
@@ -177,9 +197,12 @@ impl Reading<'_> {
 
     /// The lines of a block, the tags and comments right above it included.
     fn lines(&self, span: gherkin::Span) -> Range<usize> {
-        let lines: Vec<&str> = self.text.text.lines().collect();
         let mut first = self.text.line(span.start);
-        while first > 1 && lines[first - 2].trim_start().starts_with(['@', '#']) {
+        let leads = |line: usize| {
+            let written = self.text.lines_from(line).next().unwrap_or_default();
+            written.trim_start().starts_with(['@', '#'])
+        };
+        while first > 1 && leads(first - 1) {
             first -= 1;
         }
         let content = self.text.text[..span.end].trim_end().len();
@@ -275,6 +298,24 @@ mod tests {
         assert_eq!(second.steps[1].table.as_ref().unwrap().lines, [9]);
         assert_eq!(second.extent.scenario, 6..17);
         assert_eq!(second.extent.examples, Some(12..17));
+    }
+
+    #[test]
+    fn a_star_continues_the_step_before_it() {
+        use StepKind::{Given, Then, When};
+        let feature = features(
+            "Feature: F\n  Background:\n    * one\n  Scenario: S\n    * two\n    When three\n    * four\n    And five\n    Then six\n    * seven\n    But eight\n    Given nine\n    * ten\n",
+        );
+        let kinds = feature.scenarios[0].steps.iter().map(|step| step.kind);
+        let expected = [
+            Given, Given, When, When, When, Then, Then, Then, Given, Given,
+        ];
+        assert_eq!(kinds.collect::<Vec<_>>(), expected);
+        let german = features(
+            "# language: de\nFunktionalität: F\n  Szenario: S\n    Wenn eins\n    Und zwei\n    * drei\n    Und vier\n",
+        );
+        let kinds = german.scenarios[0].steps.iter().map(|step| step.kind);
+        assert_eq!(kinds.collect::<Vec<_>>(), [When; 4]);
     }
 
     #[test]

@@ -198,6 +198,7 @@ fn attempt<P: Project>(
     });
     let options = RunOptions {
         jobs: arguments.threads.unwrap_or_else(RunOptions::default_jobs),
+        fail_fast: None,
         limits: project.limits(),
     };
     let ci = target.ci.clone().unwrap_or_default();

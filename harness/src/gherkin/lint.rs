@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cucumber::gherkin::{self, EnvError, GherkinEnv};
 
+use super::chunk;
 use super::parameter::nearest;
 use super::problem::{FeatureText, Problem, ProblemKind};
 
@@ -12,7 +13,7 @@ use super::problem::{FeatureText, Problem, ProblemKind};
 pub(super) fn row_lines(text: &FeatureText, start: usize, rows: usize) -> Vec<usize> {
     let first = text.line(start);
     (first..)
-        .zip(text.text.lines().skip(first - 1))
+        .zip(text.lines_from(first))
         .filter(|(_, line)| line.trim_start().starts_with('|'))
         .map(|(number, _)| number)
         .take(rows)
@@ -88,9 +89,9 @@ impl Lint<'_> {
     /// The parser cuts rows that are wider than the first.
     fn table(&mut self, table: &gherkin::Table) {
         let expected = table.row_width();
-        let lines: Vec<&str> = self.text.text.lines().collect();
         for line in row_lines(self.text, table.span.start, table.rows.len()) {
-            let cells = cells(lines[line - 1]);
+            let written = self.text.lines_from(line).next();
+            let cells = cells(written.unwrap_or_default());
             if cells != expected {
                 self.add(line, ProblemKind::UnevenRow { cells, expected });
             }
@@ -133,7 +134,7 @@ impl Lint<'_> {
         }
         let first = self.text.line(start);
         let text = Arc::clone(self.text);
-        for (number, line) in (first + 1..).zip(text.text.lines().skip(first)) {
+        for (number, line) in (first + 1..).zip(text.lines_from(first + 1)) {
             let line = line.trim();
             let word = line.split_whitespace().next().unwrap_or_default();
             if KEYWORDS.contains(&word) || word.starts_with(['@', '|', '*']) || word.ends_with(':')
@@ -182,6 +183,18 @@ fn cells(row: &str) -> usize {
 /// Where the fault of an unreadable file is: on the first line after the longest run of
 /// lines that can be read. The parser's own place is that of its last attempt.
 pub(super) fn locate_fault(text: &Arc<FeatureText>) -> Vec<Problem> {
+    let Some((piece, before)) = chunk::faulty(&text.text) else {
+        return locate(text);
+    };
+    let found = locate(&FeatureText::new(text.path.as_str(), &piece));
+    let at_place = |problem: Problem| {
+        let line = problem.text.line(problem.span.start) + before;
+        Problem::at_line(text, line, problem.kind)
+    };
+    found.into_iter().map(at_place).collect()
+}
+
+fn locate(text: &Arc<FeatureText>) -> Vec<Problem> {
     let lines: Vec<&str> = text.text.split_inclusive('\n').collect();
     let meaningful = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let written: Vec<usize> = (1..)

@@ -13,6 +13,7 @@
 //! function pointers, where ours are values that can capture.
 
 mod arguments;
+mod chunk;
 mod error;
 mod event;
 mod exit;

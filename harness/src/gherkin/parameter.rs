@@ -19,6 +19,8 @@ use crate::ids::{MessageName, RoleName};
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     kinds: BTreeMap<String, Vec<String>>,
+    /// What some of them mean, by kind and name.
+    docs: BTreeMap<(String, String), String>,
 }
 
 impl Names {
@@ -37,6 +39,20 @@ impl Names {
         let names = names.into_iter().map(|name| name.to_string());
         self.kinds.entry(kind.into()).or_default().extend(names);
         self
+    }
+
+    /// Says what a name means.
+    #[must_use]
+    pub fn meaning(mut self, kind: &str, name: &str, doc: &str) -> Self {
+        let key = (kind.to_owned(), name.to_owned());
+        self.docs.insert(key, doc.to_owned());
+        self
+    }
+
+    /// What a name means, if that was said.
+    pub fn doc(&self, kind: &str, name: &str) -> Option<&str> {
+        let key = (kind.to_owned(), name.to_owned());
+        self.docs.get(&key).map(String::as_str)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &[String])> {

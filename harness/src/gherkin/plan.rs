@@ -1,6 +1,8 @@
 //! What will run: the selected scenarios, each step matched with its phrase. A plan
 //! holds nothing that is undefined, ambiguous or unknown.
 
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::arguments::Arguments;
@@ -28,6 +30,16 @@ pub(super) struct PlannedStep<W> {
     pub(super) text: StepText,
     pub(super) arguments: Arguments,
     pub(super) run: Handler<W>,
+}
+
+impl<W> PlannedStep<W> {
+    fn again(&self) -> Self {
+        Self {
+            text: self.text.clone(),
+            arguments: self.arguments.clone(),
+            run: Arc::clone(&self.run),
+        }
+    }
 }
 
 impl<W> Plan<W> {
@@ -79,12 +91,19 @@ impl<W> Plan<W> {
             for Complaint {
                 step,
                 row,
+                line,
                 message,
                 help,
             } in vocabulary.complaints(scenario, &pairs)
             {
-                let step = scenario.steps.get(step);
-                problems.push(complaint(scenario, step, row, message, help));
+                let step = step.and_then(|step| scenario.steps.get(step));
+                if step.is_some() {
+                    problems.push(complaint(scenario, step, row, message, help));
+                } else {
+                    let kind = ProblemKind::Complaint { message, help };
+                    let line = line.unwrap_or(scenario.line);
+                    problems.push(Problem::at_line(&scenario.text, line, kind));
+                }
             }
             let info = Arc::new(info(ScenarioId(number), scenario, seed));
             planned.push(Arc::new(Planned { info, steps }));
@@ -92,14 +111,35 @@ impl<W> Plan<W> {
         if problems.is_empty() {
             return Ok(Self { scenarios: planned });
         }
-        let mut told = Vec::new();
-        problems.retain(|problem| {
-            let key = (problem.place(), problem.kind.to_string());
-            let new = !told.contains(&key);
-            told.push(key);
-            new
-        });
+        let mut told = HashSet::new();
+        problems.retain(|problem| told.insert((problem.place(), problem.kind.to_string())));
         Err(Problems { problems })
+    }
+
+    /// The same so many times over, one round after the other. A repetition has the seed of
+    /// the scenario: what differs then is no choice of the harness.
+    #[must_use]
+    pub fn repeated(self, times: NonZeroUsize) -> Self {
+        let times = times.get();
+        if times == 1 {
+            return self;
+        }
+        let mut scenarios = Vec::with_capacity(self.scenarios.len() * times);
+        for repetition in 1..=times {
+            for scenario in &self.scenarios {
+                let info = ScenarioInfo {
+                    id: ScenarioId(scenarios.len()),
+                    name: format!("{} ({repetition} of {times})", scenario.info.name),
+                    repetition: Some(repetition),
+                    ..ScenarioInfo::clone(&scenario.info)
+                };
+                scenarios.push(Arc::new(Planned {
+                    info: Arc::new(info),
+                    steps: scenario.steps.iter().map(PlannedStep::again).collect(),
+                }));
+            }
+        }
+        Self { scenarios }
     }
 
     /// The scenarios.
@@ -118,6 +158,7 @@ fn info(id: ScenarioId, scenario: &Scenario, seed: u64) -> ScenarioInfo {
         line: scenario.line,
         tags: scenario.tags.clone(),
         seed: own_seed(seed, &scenario.feature, &scenario.name),
+        repetition: None,
     }
 }
 
@@ -181,7 +222,7 @@ fn problem<W>(
             phrases: steps
                 .iter()
                 .map(|index| &vocabulary.steps()[*index])
-                .map(|step| (step.expression.clone(), step.location.to_string()))
+                .map(|step| step.expression.clone())
                 .collect(),
         },
         Found::WrongValue {

@@ -16,6 +16,8 @@ pub struct FeatureText {
     pub path: String,
     /// The content, without a byte order mark.
     pub text: String,
+    /// Where each line begins.
+    starts: Vec<usize>,
     source: NamedSource<String>,
 }
 
@@ -25,30 +27,37 @@ impl FeatureText {
     pub fn new(path: impl Into<String>, text: &str) -> Arc<Self> {
         let (path, text) = (path.into(), text.strip_prefix('\u{feff}').unwrap_or(text));
         let source = NamedSource::new(&path, text.to_owned());
+        let starts = std::iter::once(0)
+            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+            .collect();
         Arc::new(Self {
             path,
             text: text.to_owned(),
+            starts,
             source,
         })
     }
 
     /// The line of a position, from 1.
     pub fn line(&self, position: usize) -> usize {
-        let position = position.min(self.text.len());
-        self.text[..position].split('\n').count()
+        self.starts.partition_point(|&start| start <= position)
+    }
+
+    /// The lines from this one on (from 1), without their ends.
+    pub(super) fn lines_from(&self, line: usize) -> impl Iterator<Item = &str> {
+        let start = self.starts.get(line.saturating_sub(1));
+        let rest = start.map_or("", |&start| &self.text[start..]);
+        rest.lines()
     }
 
     /// Where a line's text stands, white space at its edges left out.
     pub(super) fn span(&self, line: usize) -> Range<usize> {
-        let mut start = 0;
-        for (number, content) in (1..).zip(self.text.split_inclusive('\n')) {
-            if number == line {
-                let indent = content.len() - content.trim_start().len();
-                return start + indent..(start + content.trim_end().len()).max(start + indent);
-            }
-            start += content.len();
-        }
-        start..start
+        let Some(&start) = self.starts.get(line.saturating_sub(1)) else {
+            return self.text.len()..self.text.len();
+        };
+        let content = self.lines_from(line).next().unwrap_or_default();
+        let indent = content.len() - content.trim_start().len();
+        start + indent..(start + content.trim_end().len()).max(start + indent)
     }
 }
 
@@ -138,8 +147,8 @@ pub enum ProblemKind {
     Ambiguous {
         /// The step.
         text: String,
-        /// The phrases and where they are defined.
-        phrases: Vec<(String, String)>,
+        /// The phrases.
+        phrases: Vec<String>,
     },
     /// The phrase may not stand here.
     #[error("`{text}` is a {is} step; here it stands as {stands}")]
@@ -230,12 +239,8 @@ impl ProblemKind {
                 )
             }
             Self::Ambiguous { phrases, .. } => {
-                let mut lines = vec!["make the phrases differ:".to_owned()];
-                lines.extend(
-                    phrases
-                        .iter()
-                        .map(|(phrase, place)| format!("- `{phrase}` ({place})")),
-                );
+                let mut lines = vec!["say it so that only one of these is meant:".to_owned()];
+                lines.extend(phrases.iter().map(|phrase| format!("- `{phrase}`")));
                 lines.join("\n")
             }
             Self::OtherKind { is, .. } => format!("put it where a {is} step belongs"),

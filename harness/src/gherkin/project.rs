@@ -40,6 +40,11 @@ pub trait Project: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Options of a run by the name of a profile: each with its values, flags with `true`.
+    fn profiles(&self) -> Vec<(String, Vec<(String, Vec<String>)>)> {
+        Vec::new()
+    }
+
     /// Why a scenario with these tags cannot be part of this run, if it cannot. It is
     /// left out then, and that is said.
     fn leaves_out(&self, run: &RunInfo, tags: &[String]) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Which scenarios run: places, tags, names, a share of them, and in which order.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -215,6 +216,12 @@ pub enum SelectionError {
         /// How many scenarios there were before tags, names and shares.
         scenarios: usize,
     },
+    /// A list of what is to run again holds nothing.
+    #[error("nothing is to run again: `{}` lists nothing", .path.display())]
+    NothingAgain {
+        /// The list.
+        path: PathBuf,
+    },
     /// The features are faulty.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -252,8 +259,12 @@ impl Selection {
                 other => places.push(other.clone()),
             }
         }
+        if let ([], [Place::List(path), ..]) = (places.as_slice(), self.places.as_slice()) {
+            return Err(SelectionError::NothingAgain { path: path.clone() });
+        }
         let mut library = Library::default();
         let mut picked: Vec<Arc<Scenario>> = Vec::new();
+        let mut known: HashSet<*const Scenario> = HashSet::new();
         for place in &places {
             let (path, line) = match place {
                 Place::Line(path, line) => (path, Some(*line)),
@@ -278,7 +289,7 @@ impl Selection {
                     }
                 };
                 for scenario in found {
-                    if !picked.iter().any(|other| Arc::ptr_eq(other, &scenario)) {
+                    if known.insert(Arc::as_ptr(&scenario)) {
                         picked.push(scenario);
                     }
                 }
@@ -309,6 +320,11 @@ impl Selection {
             });
         }
         Ok(picked)
+    }
+
+    /// Whether scenarios are left out of the places.
+    pub fn narrows(&self) -> bool {
+        !self.tags.is_empty() || !self.names.is_empty() || self.shard.is_some()
     }
 
     fn keeps(&self, scenario: &Scenario) -> bool {

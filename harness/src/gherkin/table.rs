@@ -50,10 +50,17 @@ impl DocString {
     /// loses indentation that belongs to the content.
     pub(super) fn read(text: &str, start: usize) -> Option<Self> {
         let rest = &text[start..];
-        let (opening, marks) = ["\"\"\"", "```"]
-            .into_iter()
-            .filter_map(|marks| Some((rest.find(marks)?, marks)))
-            .min_by_key(|(position, _)| *position)?;
+        // Looking for each of the marks in the whole rest would read a large file again and
+        // again.
+        let mut offset = 0;
+        let (opening, marks) = rest.split_inclusive('\n').find_map(|line| {
+            let before = offset;
+            offset += line.len();
+            let found = ["\"\"\"", "```"]
+                .into_iter()
+                .filter_map(|marks| Some((before + line.find(marks)?, marks)));
+            found.min_by_key(|(position, _)| *position)
+        })?;
         let line_start = rest[..opening]
             .rfind('\n')
             .map_or(0, |position| position + 1);

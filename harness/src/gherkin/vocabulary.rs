@@ -1,10 +1,11 @@
 //! All phrases of a deployment, as values: listed, checked at start, and matched.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
 
 use cucumber_expressions::{Expression, SingleExpression};
-use regex::Regex;
+use regex::{Regex, RegexSet, RegexSetBuilder};
 
 use super::arguments::Arguments;
 use super::nearness;
@@ -12,14 +13,15 @@ use super::parameter::{Names, NotAValue, Parameter, Value};
 use super::scenario::{Scenario, StepText};
 use super::step::{Deed, Objection, Step, StepKind};
 
-/// A complaint about a whole scenario: the position of the step it is about, what is
-/// wrong, and how to mend it.
+/// A complaint about a whole scenario: where, what is wrong, and how to mend it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// Which of the scenario's steps, from 0.
-    pub step: usize,
+    /// Which of the scenario's steps, from 0; none: the scenario itself.
+    pub step: Option<usize>,
     /// Which row of its table, from 0, if one is meant.
     pub row: Option<usize>,
+    /// Which line of the file, from 1, where it is no step's.
+    pub line: Option<usize>,
     /// What is wrong.
     pub message: String,
     /// How to mend it.
@@ -95,9 +97,15 @@ impl<W> Vocabulary<W> {
                 }
             }
         }
+        let patterns = phrases.iter().map(|phrase| phrase.strict.as_str());
         let compiled = Compiled {
             names: self.names,
             steps: self.steps,
+            matching: RegexSetBuilder::new(patterns)
+                .size_limit(SET)
+                .dfa_size_limit(DFA)
+                .build()
+                .expect("each pattern was compiled alone"),
             phrases,
             checks: self.checks,
             asides: self.asides,
@@ -115,11 +123,19 @@ impl<W> Vocabulary<W> {
 /// A phrase that is so much like a sentence is meant rather than one of values alone.
 const MEANT: f64 = 0.5;
 
+/// How large all phrases together may become: some hundred with the names of a manifest.
+const SET: usize = 1 << 30;
+
+/// How much of it is kept ready while it matches.
+const DFA: usize = 1 << 26;
+
 /// A vocabulary that was checked and can match.
 pub struct Compiled<W> {
     names: Names,
     steps: Vec<Step<W>>,
     phrases: Vec<Phrase>,
+    /// All phrases at once: a large feature asks them for each step.
+    matching: RegexSet,
     checks: Vec<Check>,
     asides: Vec<Aside>,
 }
@@ -157,6 +173,22 @@ impl<W> Compiled<W> {
         self.names.all()
     }
 
+    /// Each kind of parameter that the phrases use, with the pattern of its values.
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        let mut parameters = BTreeMap::new();
+        for phrase in &self.phrases {
+            for (kind, parameter) in phrase.kinds.iter().zip(&phrase.parameters) {
+                parameters.insert(kind.clone(), parameter.strict());
+            }
+        }
+        parameters
+    }
+
+    /// What a name means, if that was said.
+    pub fn doc_of(&self, kind: &str, name: &str) -> Option<&str> {
+        self.names.doc(kind, name)
+    }
+
     /// Runs the checks of whole scenarios.
     pub(super) fn complaints(
         &self,
@@ -186,9 +218,10 @@ impl<W> Compiled<W> {
 
     pub(super) fn find(&self, kind: StepKind, text: &str) -> Found {
         let matching: Vec<&Phrase> = self
-            .phrases
-            .iter()
-            .filter(|phrase| phrase.strict.is_match(text))
+            .matching
+            .matches(text)
+            .into_iter()
+            .map(|position| &self.phrases[position])
             .collect();
         let fitting: Vec<&Phrase> = matching
             .iter()
@@ -382,6 +415,8 @@ impl<W> Compiled<W> {
 struct Phrase {
     step: usize,
     expression: String,
+    /// As the expression writes them.
+    kinds: Vec<String>,
     parameters: Vec<Parameter>,
     strict: Regex,
     lenient: Regex,
@@ -437,6 +472,7 @@ impl Phrase {
             strict,
             lenient,
             literal: expression.len().saturating_sub(fixed),
+            kinds: parameters.iter().map(|(kind, _)| kind.clone()).collect(),
             parameters: parameters
                 .into_iter()
                 .map(|(_, parameter)| parameter)

@@ -100,6 +100,9 @@ pub struct ScenarioInfo {
     /// A seed of its own, made from the run's seed and its names, so that it
     /// is the same whichever other scenarios run.
     pub seed: u64,
+    /// Which repetition it is, from 1, where each scenario runs several times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetition: Option<usize>,
 }
 
 impl ScenarioInfo {
@@ -125,7 +128,11 @@ impl ScenarioInfo {
             }
         }
         slug.truncate(60);
-        slug.trim_matches('-').to_owned()
+        let slug = slug.trim_matches('-');
+        match self.repetition {
+            Some(repetition) => format!("{slug}-r{repetition}"),
+            None => slug.to_owned(),
+        }
     }
 }
 

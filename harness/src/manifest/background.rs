@@ -109,7 +109,7 @@ fn read_backlog<'n>(cx: &mut Context<'n>, node: &'n Node, title: String) -> Opti
         table.refuse(cx, &["request", "json"], "a backlog by `process`");
     }
     match key {
-        "query" => read_claim(cx, &table).map(Backlog::Query),
+        "query" => read_claim(cx, &table, (0, 2)).map(Backlog::Query),
         "command" => {
             let placeholders = Placeholders::of_backlog(&cx.names);
             read_command(cx, &table, &placeholders).map(Backlog::Command)

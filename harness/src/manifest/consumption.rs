@@ -17,12 +17,12 @@ pub(super) fn read_consumption<'n>(cx: &mut Context<'n>, node: &'n Node) -> Opti
     });
     let mode = table.need(cx, "mode").and_then(|node| {
         let table = Table::read(cx, node, keys::CLAIM, table.what("mode"))?;
-        read_claim(cx, &table)
+        read_claim(cx, &table, (0, 1))
     });
     let ownerless = match table.get("ownerless") {
         None => Some(None),
         Some(node) => Table::read(cx, node, keys::CLAIM, table.what("ownerless"))
-            .and_then(|table| read_claim(cx, &table))
+            .and_then(|table| read_claim(cx, &table, (0, 2)))
             .map(Some),
     };
     let what = table.what("in_hand");

@@ -1,16 +1,18 @@
 //! What every reader of a section needs: the names the manifest defines, the place to
 //! report mistakes at, and the file's directory.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
+use super::keys::{self, Keys};
 use super::node::{Node, Value};
 use super::problem::{Defect, Noun, Problem, ProtocolName};
 use super::source::{Source, Span};
 use super::suggestion::nearest;
 use super::template::TemplateFault;
-use super::{Template, placeholders::Placeholders};
+use super::{Query, Template, placeholders::Placeholders};
 
 /// See the module.
 pub(super) struct Context<'n> {
@@ -18,6 +20,10 @@ pub(super) struct Context<'n> {
     pub(super) root: PathBuf,
     pub(super) names: Names<'n>,
     pub(super) problems: Vec<Problem>,
+    /// The queries read so far.
+    pub(super) queries: Vec<Query>,
+    /// The placeholders read so far.
+    pub(super) used: BTreeSet<String>,
     /// Whether something builds programs, so that they may be missing now.
     pub(super) builds: bool,
 }
@@ -60,7 +66,7 @@ pub(super) struct ProcessNames {
 
 impl<'n> Context<'n> {
     pub(super) fn new(source: &'n Source<'n>, root: PathBuf, file: &'n Node) -> Self {
-        let builds = match child(file, "build").map(|build| &build.value) {
+        let builds = match child(file, keys::ROOT, "build").map(|build| &build.value) {
             Some(Value::List(commands)) => !commands.is_empty(),
             Some(_) => true,
             None => false,
@@ -70,6 +76,8 @@ impl<'n> Context<'n> {
             root,
             names: Names::gather(file),
             problems: Vec::new(),
+            queries: Vec::new(),
+            used: BTreeSet::new(),
             builds,
         }
     }
@@ -216,6 +224,7 @@ impl<'n> Context<'n> {
         let before = self.problems.len();
         super::tls::check_text(self, span, text, &template);
         for name in template.placeholders() {
+            self.used.insert(name.to_owned());
             if !placeholders.accepts(name) {
                 let span = self.source.narrow(span, name);
                 self.report(span, placeholders.refusal(name));
@@ -227,44 +236,48 @@ impl<'n> Context<'n> {
 
 impl<'n> Names<'n> {
     fn gather(file: &'n Node) -> Self {
-        let dependencies = entries(child(file, "dependencies"))
+        let dependencies = entries(child(file, keys::ROOT, "dependencies"))
             .map(|(name, node)| (name, DependencyNames::gather(node)))
             .collect();
-        let processes = entries(child(file, "processes"))
+        let processes = entries(child(file, keys::ROOT, "processes"))
             .map(|(name, node)| {
                 // A value that is no flag is reported elsewhere, and probably meant as `true`.
-                let listens = child(node, "listens")
+                let listens = child(node, keys::PROCESS, "listens")
                     .is_some_and(|listens| !matches!(listens.value, Value::Flag(false, _)));
                 (name, ProcessNames { listens })
             })
             .collect();
-        let stages = entries(child(file, "stages"))
+        let stages = entries(child(file, keys::ROOT, "stages"))
             .map(|(name, node)| {
                 (
                     name,
-                    entries(child(node, "capture"))
+                    entries(child(node, keys::STAGE, "capture"))
                         .map(|(name, _)| name)
                         .collect(),
                 )
             })
             .collect();
-        let passed_before = entries(child(file, "stages"))
-            .filter(|(_, node)| child(node, "before").is_some())
+        let passed_before = entries(child(file, keys::ROOT, "stages"))
+            .filter(|(_, node)| child(node, keys::STAGE, "before").is_some())
             .map(|(name, _)| name)
             .collect();
-        let totals = entries(child(file, "totals"))
-            .map(|(name, node)| (name, child(node, "witness").is_some()))
+        let totals = entries(child(file, keys::ROOT, "totals"))
+            .map(|(name, node)| (name, child(node, keys::TOTAL, "witness").is_some()))
             .collect();
-        let ends = entries(child(file, "terminal"))
+        let ends = entries(child(file, keys::ROOT, "terminal"))
             .map(|(name, node)| {
-                let stage = match child(node, "stage").map(|stage| &stage.value) {
+                let stage = match child(node, keys::TERMINAL, "stage").map(|stage| &stage.value) {
                     Some(Value::Text(stage)) => Some(stage.as_str()),
                     _ => None,
                 };
                 (name, stage)
             })
             .collect();
-        let of = |key| entries(child(file, key)).map(|(name, _)| name).collect();
+        let of = |key| {
+            entries(child(file, keys::ROOT, key))
+                .map(|(name, _)| name)
+                .collect()
+        };
         Self {
             dependencies,
             processes,
@@ -281,31 +294,34 @@ impl<'n> Names<'n> {
 
 impl<'n> DependencyNames<'n> {
     fn gather(node: &'n Node) -> Self {
-        let protocol = match child(node, "protocol").map(|protocol| &protocol.value) {
-            Some(Value::Text(text)) => match text.as_str() {
-                "postgres" => Some(ProtocolName::Postgres),
-                "sqs" => Some(ProtocolName::Sqs),
-                "http" => Some(ProtocolName::Http),
-                "redis" => Some(ProtocolName::Redis),
+        let protocol =
+            match child(node, keys::DEPENDENCY, "protocol").map(|protocol| &protocol.value) {
+                Some(Value::Text(text)) => match text.as_str() {
+                    "postgres" => Some(ProtocolName::Postgres),
+                    "sqs" => Some(ProtocolName::Sqs),
+                    "http" => Some(ProtocolName::Http),
+                    "redis" => Some(ProtocolName::Redis),
+                    _ => None,
+                },
                 _ => None,
-            },
-            _ => None,
-        };
+            };
         let mut names = Self {
             protocol,
             ..Self::default()
         };
-        names.queues = entries(child(node, "queues"))
+        names.queues = entries(child(node, keys::DEPENDENCY, "queues"))
             .map(|(name, _)| name)
             .collect();
-        if let Some(Value::List(routes)) = child(node, "routes").map(|routes| &routes.value) {
+        if let Some(Value::List(routes)) =
+            child(node, keys::DEPENDENCY, "routes").map(|routes| &routes.value)
+        {
             for route in routes {
-                let flag = |key| match child(route, key).map(|node| &node.value) {
+                let flag = |key| match child(route, keys::ROUTE, key).map(|node| &node.value) {
                     Some(Value::Flag(flag, _)) => Some(*flag),
                     _ => None,
                 };
                 let mut reads = true;
-                if let Some(Value::Text(on)) = child(route, "on").map(|on| &on.value) {
+                if let Some(Value::Text(on)) = child(route, keys::ROUTE, "on").map(|on| &on.value) {
                     names.routes.push(on);
                     reads = ["GET ", "HEAD ", "OPTIONS "]
                         .iter()
@@ -319,15 +335,20 @@ impl<'n> DependencyNames<'n> {
     }
 }
 
-/// The value under a key, if the node is a table that has it.
-fn child<'n>(node: &'n Node, wanted: &str) -> Option<&'n Node> {
+/// The value under a key, if the node is a table that has it; where it has not, the value
+/// under the key that was probably meant, as [`Table::read`](super::table::Table::read)
+/// takes it.
+fn child<'n>(node: &'n Node, keys: Keys, wanted: &str) -> Option<&'n Node> {
     let Value::Table(entries) = &node.value else {
         return None;
     };
-    entries.iter().find_map(|(key, value)| match &key.value {
-        Value::Text(key) if key == wanted => Some(value),
-        _ => None,
-    })
+    let under = |is_it: &dyn Fn(&str) -> bool| {
+        entries.iter().find_map(|(key, value)| match &key.value {
+            Value::Text(key) if is_it(key) => Some(value),
+            _ => None,
+        })
+    };
+    under(&|key| key == wanted).or_else(|| under(&|key| keys.meant(key) == Some(wanted)))
 }
 
 /// The entries of a table whose keys are names. What is not is reported elsewhere.

@@ -1,6 +1,8 @@
 //! Every key that may stand in a manifest, table by table. The readers take their keys
 //! from here, and a test holds `docs/manifest.md` against it.
 
+use super::suggestion::nearest;
+
 /// The keys of one kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keys {
@@ -10,19 +12,28 @@ pub(super) struct Keys {
     pub(super) keys: &'static [&'static str],
 }
 
+impl Keys {
+    /// The key that was probably meant by one that there is not.
+    pub(super) fn meant(self, written: &str) -> Option<&'static str> {
+        let known = || self.keys.iter().copied();
+        let nearest = nearest(written, known())?;
+        known().find(|key| *key == nearest && *key != written)
+    }
+}
+
 macro_rules! tables {
     ($($name:ident: $table:literal = $($key:literal)*;)*) => {
         $(pub(super) const $name: Keys = Keys { table: $table, keys: &[$($key),*] };)*
 
-        #[cfg(test)]
-        const ALL: &[Keys] = &[$($name),*];
+        /// Every table.
+        pub(super) const ALL: &[Keys] = &[$($name),*];
     };
 }
 
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "attempts" "operator"
-        "observations" "background" "consumption" "explore" "defects" "limits" "driver";
+        "observations" "background" "consumption" "explore" "defects" "limits" "driver" "profiles";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
@@ -63,6 +74,8 @@ tables! {
     EXHAUSTED: "exhausted" = "end" "by" "label" "limit" "counted" "content" "last_stage";
     OBSERVATION: "observation" = "dependency" "query" "operator" "path" "base64" "process"
         "request" "json";
+    PROFILE: "profile" = "tags" "name" "shard" "order" "jobs" "fail_fast" "repeat" "report" "keep"
+        "reports" "real_time" "driver" "seed" "verbose" "quiet" "color";
     EXPLORE: "explore" = "allowed" "ignore";
     DEFECTS: "defects" = "build" "environment" "file" "named";
     DEFECT: "defect" = "what" "rules" "environment" "build" "prepares" "scenarios";

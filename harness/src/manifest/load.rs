@@ -21,6 +21,8 @@ use super::operator::{read_observations, read_operator};
 use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun, Problem};
 use super::processes::read_processes;
+use super::profiles::read_profiles;
+use super::remarks::remarks;
 use super::source::Source;
 use super::stages::read_stages;
 use super::table::{Table, choice, named_things, scalar, text, wrong_type};
@@ -134,7 +136,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
     }
     let table = Table::read(cx, file, keys::ROOT, "the manifest")?;
     if let Some(node) = table.need(cx, "version")
-        && version.is_none()
+        && !matches!(&node.value, Value::Number(written) | Value::Text(written) if written == VERSION)
     {
         wrong_type::<()>(cx, node, table.what("version"), "the number 1");
     }
@@ -196,14 +198,18 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
             .ok()
     });
     let background = background?;
+    let profiles = optional(cx, &table, "profiles", Vec::new, read_profiles);
+    let (dependencies, processes) = (dependencies?, processes?);
+    let name_of_file = path.display().to_string();
+    let (remarks, unused_settings) = remarks(cx, &table, &dependencies, &processes, &name_of_file);
     Some(Manifest {
         path: path.to_owned(),
         root: cx.root.clone(),
         name: name?,
         build: build?,
         prepare: prepare?,
-        dependencies: dependencies?,
-        processes: processes?,
+        dependencies,
+        processes,
         settings: settings?,
         messages: messages?,
         stages: stages?,
@@ -222,6 +228,11 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         defects: defects?,
         limits: limits?,
         driver: driver?,
+        profiles: profiles?,
+        unused_settings,
+        remarks,
+        queries: std::mem::take(&mut cx.queries),
+        text: cx.source.masked(),
     })
 }
 

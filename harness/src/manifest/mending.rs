@@ -145,6 +145,9 @@ impl Defect {
                 "bind the stage of an end to `after`: the job has ended once the call took effect"
                     .to_owned()
             }
+            Self::Query { help, .. } => help.clone().unwrap_or_else(|| {
+                "write one statement of PostgreSQL that reads and gives what is asked for".to_owned()
+            }),
             Self::NoWriteRoute => {
                 "add `write: true` to the route that takes the outside write, or remove \
                  `requires_write`"

@@ -36,10 +36,15 @@ mod place;
 mod placeholders;
 mod problem;
 mod processes;
+mod profiles;
+mod query;
 mod queues;
 mod recognising;
 mod redis;
+mod reference;
+mod remarks;
 mod route;
+mod schema;
 mod source;
 mod stages;
 mod suggestion;
@@ -76,7 +81,10 @@ pub use pipeline::{DECODERS, Pipeline, PipelineFault, Reading};
 pub use place::Place;
 pub use problem::{Defect, Noun, Problem, ProtocolName};
 pub use processes::MOST_INSTANCES;
+pub use query::{Query, Refusal};
+pub use reference::REFERENCE;
 pub use route::RouteFault;
+pub use schema::schema;
 pub use source::{Span, Spot};
 pub(crate) use suggestion::nearest;
 pub use template::{
@@ -139,6 +147,25 @@ pub struct Manifest {
     pub limits: Limits,
     /// How processes are run, unless the command line says otherwise.
     pub driver: DriverKind,
+    /// Options of a run that `--profile` chooses, by name.
+    pub profiles: Vec<Profile>,
+    /// Settings that nothing uses: a scenario that sets one would change nothing.
+    pub unused_settings: Vec<String>,
+    /// What is no mistake and yet probably not meant, each with its place.
+    pub remarks: Vec<String>,
+    /// All queries, for a database to look at.
+    queries: Vec<Query>,
+    /// The file's text, safe to show.
+    text: String,
+}
+
+/// Options of a run under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The name.
+    pub name: String,
+    /// Each option with its values; flags are `true` or `false`.
+    pub options: Vec<(String, Vec<String>)>,
 }
 
 /// Which protocol is spoken with a dependency, or with a process that listens.

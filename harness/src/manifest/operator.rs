@@ -55,7 +55,7 @@ fn read_observation<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opt
         "query" => {
             table.refuse(cx, &["path"], "an observation by `operator`");
             table.refuse(cx, &["request", "json"], "an observation by `process`");
-            let claim = read_claim(cx, &table);
+            let claim = read_claim(cx, &table, (1, 1));
             let base64 = table.flag(cx, "base64", false);
             Some(Observation::Query {
                 claim: claim?,

@@ -414,6 +414,16 @@ pub enum Defect {
         /// The stage.
         stage: String,
     },
+    /// A query that cannot be asked.
+    #[error("the query of {title} {fault}")]
+    Query {
+        /// What asks it.
+        title: String,
+        /// What is wrong with it.
+        fault: String,
+        /// How to mend it, if that is known.
+        help: Option<String>,
+    },
     /// An end that requires a write where no route is one.
     #[error("no route of any dependency is a write")]
     NoWriteRoute,
@@ -442,6 +452,8 @@ pub enum Noun {
     OperatorCommand,
     /// An observation.
     Observation,
+    /// A profile of a run.
+    Profile,
     /// A captured value.
     Capture,
     /// An action of SQS.
@@ -463,6 +475,7 @@ impl fmt::Display for Noun {
             Self::End => "end of a job",
             Self::OperatorCommand => "operator command",
             Self::Observation => "observation",
+            Self::Profile => "profile",
             Self::Capture => "captured value",
             Self::Action => "SQS action",
             Self::Command => "command of Redis",

@@ -25,8 +25,8 @@ pub(super) struct Table<'n> {
 }
 
 impl<'n> Table<'n> {
-    /// Reads the node as such a table. Unknown and repeated keys are reported and passed
-    /// over.
+    /// Reads the node as such a table. Unknown and repeated keys are reported; one that was
+    /// probably meant as another is read as that, any other is passed over.
     pub(super) fn read(
         cx: &mut Context<'n>,
         node: &'n Node,
@@ -35,23 +35,25 @@ impl<'n> Table<'n> {
     ) -> Option<Self> {
         let title = title.into();
         let mut entries = IndexMap::new();
+        let mut meant = Vec::new();
         for (name, key, value) in named(cx, node, &title)? {
             if keys.keys.contains(&name) {
                 entries.insert(name, value);
-            } else {
-                let nearest = nearest(name, keys.keys.iter().copied());
-                let (key_name, table) = (name.to_owned(), title.clone());
-                let known = keys.keys;
-                cx.report(
-                    key,
-                    Defect::UnknownKey {
-                        key: key_name,
-                        table,
-                        nearest,
-                        known,
-                    },
-                );
+                continue;
             }
+            let nearest = keys.meant(name);
+            meant.extend(nearest.map(|nearest| (nearest, value)));
+            let defect = Defect::UnknownKey {
+                key: name.to_owned(),
+                table: title.clone(),
+                nearest: nearest.map(str::to_owned),
+                known: keys.keys,
+            };
+            cx.report(key, defect);
+        }
+        // A slip of the pen is one mistake: what stands under it is read all the same.
+        for (name, value) in meant {
+            entries.entry(name).or_insert(value);
         }
         Some(Self {
             title,
@@ -83,6 +85,19 @@ impl<'n> Table<'n> {
             );
         }
         found
+    }
+
+    /// The keys of the table under a key, each with its place; none if it is no table.
+    pub(super) fn keys_of(&self, key: &'static str) -> Vec<(&'n str, Span)> {
+        let entries = match self.get(key).map(|node| &node.value) {
+            Some(Value::Table(entries)) => entries.as_slice(),
+            _ => &[],
+        };
+        let named = entries.iter().filter_map(|(key, _)| match &key.value {
+            Value::Text(name) => Some((name.as_str(), key.span)),
+            _ => None,
+        });
+        named.collect()
     }
 
     /// What messages call the value under a key.

@@ -8,8 +8,8 @@ use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::source::Span;
 use super::table::{Table, list, named_things, number, text};
-use super::{Claim, Order, Terminal, Total, Witness, built_in_totals};
-use crate::ids::StageName;
+use super::{Claim, Order, Query, Terminal, Total, Witness, built_in_totals};
+use crate::ids::{DependencyName, StageName};
 
 /// No figure of a rehearsal comes near it.
 const LARGEST: u64 = 1_000_000_000;
@@ -35,7 +35,7 @@ fn read_total<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<To
     let claim = match table.get("claim") {
         None => Some(None),
         Some(node) => Table::read(cx, node, keys::CLAIM, table.what("claim"))
-            .and_then(|table| read_claim(cx, &table))
+            .and_then(|table| read_claim(cx, &table, (0, 2)))
             .map(Some),
     };
     if table.get("witness").or(table.get("claim")).is_none() {
@@ -210,18 +210,25 @@ pub(super) fn read_resting<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<V
     Some(stages.into_iter().map(|stage| stage.name).collect())
 }
 
-/// The keys `dependency` and `query`.
-pub(super) fn read_claim<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<Claim> {
+/// The keys `dependency` and `query`. The query is given so many values and has so many
+/// columns at most.
+pub(super) fn read_claim<'n>(
+    cx: &mut Context<'n>,
+    table: &Table<'n>,
+    shape: (usize, usize),
+) -> Option<Claim> {
     let dependency = table.need_text(cx, "dependency").and_then(|(name, span)| {
         cx.dependency_speaking(span, name, ProtocolName::Postgres, &table.title)?;
         Some(name.into())
     });
-    let query = table
-        .need_text(cx, "query")
-        .map(|(query, _)| query.to_owned());
+    let written = table.need_text(cx, "query");
+    let (dependency, written): (DependencyName, _) = (dependency?, written?);
+    let query = Query::new((&table.title, dependency.clone()), written, shape);
+    query.check(cx);
+    cx.queries.push(query);
     Some(Claim {
-        dependency: dependency?,
-        query: query?,
+        dependency,
+        query: written.0.to_owned(),
     })
 }
 

@@ -146,6 +146,7 @@ impl Stage<'_> {
             ..self.info.clone()
         });
         let options = RunOptions {
+            fail_fast: None,
             jobs: self.jobs,
             limits: suite.limits(),
         };

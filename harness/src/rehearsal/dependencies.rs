@@ -429,8 +429,7 @@ impl Dependencies {
     ) -> Result<Vec<Vec<Value>>, DependencyError> {
         let database = &self.databases[dependency];
         // One form for all types: the server writes the row as JSON.
-        let query = query.trim().trim_end_matches(';');
-        let wrapped = format!("select row_to_json(row)::text from ({query}) as row");
+        let (_, wrapped) = as_json(query);
         let asking = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(wrapped));
         let asking = match job {
             Some(job) => asking.bind(job.to_owned()),
@@ -558,6 +557,14 @@ impl Dependencies {
                 other => Some(other.to_string()),
             }))
     }
+}
+
+/// A query whose rows come as JSON, and what stands before it there. What follows stands on
+/// a line of its own, in case the query ends with a comment.
+pub(super) fn as_json(query: &str) -> (&'static str, String) {
+    let before = "select row_to_json(row)::text from (";
+    let query = query.trim_end().trim_end_matches(';');
+    (before, format!("{before}{query}\n) as row"))
 }
 
 impl Database {

@@ -6,18 +6,32 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use miette::Report;
 use nix::unistd::Uid;
 
 use super::{Suite, Surroundings};
-use crate::cli::{self, Application};
+use crate::cli::{self, Application, Examination};
 use crate::deployment::{self, RunError, RunGuard, RunOptions, guard};
 use crate::embedded::database::{self, Search};
 use crate::gherkin::libtest::{self, Target};
-use crate::gherkin::{Exit, StepError, new_run_id};
-use crate::manifest::Manifest;
+use crate::gherkin::{Exit, Interrupt, StepError, new_run_id};
+use crate::manifest::{Manifest, Protocol, Provide};
+use crate::rehearsal::VenueError;
 
 /// The argument that makes the harness's own program a watchdog.
 pub(super) const WATCHDOG: &str = "__watchdog";
+
+/// A manifest with as little as one can hold: phrases are the same with any.
+const NAMELESS: &str = "\
+version: 1
+name: any
+dependencies:
+  queue: { protocol: sqs, provide: embedded, queues: { jobs: {} } }
+processes:
+  worker: { command: worker, environment: { QUEUE: \"${queue.jobs.url}\" } }
+messages:
+  submit: { queue: queue/jobs, body: { id: \"${message.key}\" } }
+";
 
 /// If this process was started as the watchdog of a run, is it, and says how it ends.
 /// Every program that rehearses calls this first: the watchdog is the program itself.
@@ -64,13 +78,54 @@ impl Rehearsals {
 impl Application for Rehearsals {
     type Project = Suite;
 
-    fn load(&self, manifest: &Path) -> Result<Suite, miette::Report> {
+    fn load(&self, manifest: &Path) -> Result<Suite, Report> {
         let manifest = Manifest::load(manifest)?;
         Ok(Suite::new(manifest, self.surroundings.clone()))
     }
 
-    fn suite(&self, manifest: &Path) -> Result<Suite, miette::Report> {
+    fn general(&self) -> Result<Suite, Report> {
+        let manifest = Manifest::parse(Path::new("rehearsal.yaml"), NAMELESS)?;
+        Ok(Suite::new(manifest, self.surroundings.clone()))
+    }
+
+    fn suite(&self, manifest: &Path) -> Result<Suite, Report> {
         self.load(manifest)
+    }
+
+    fn examine(&self, suite: &Suite, interrupt: &Interrupt) -> Result<Examination, Report> {
+        let manifest = suite.manifest();
+        let queries = manifest.queries();
+        if queries.is_empty() {
+            return Ok(Examination::NothingToAsk);
+        }
+        let elsewhere = manifest.dependencies.iter().find(|(_, dependency)| {
+            matches!(dependency.protocol, Protocol::Postgres)
+                && !matches!(dependency.provide, Provide::Embedded)
+                || matches!(dependency.provide, Provide::Container { .. })
+        });
+        if let Some((name, _)) = elsewhere {
+            return Ok(Examination::NotAsked(format!("`{name}` is not embedded")));
+        }
+        let refused = |error: &dyn std::fmt::Display| Ok(Examination::NotAsked(error.to_string()));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build();
+        let (runtime, directory) = match (runtime, tempfile::tempdir()) {
+            (Ok(runtime), Ok(directory)) => (runtime, directory),
+            (Err(error), _) | (_, Err(error)) => return refused(&error),
+        };
+        let examined = runtime.block_on(async {
+            tokio::select! {
+                examined = suite.examine(directory.path().to_owned()) => Some(examined),
+                () = interrupt.raised() => None,
+            }
+        });
+        match examined {
+            None => Ok(Examination::Interrupted),
+            Some(Ok(())) => Ok(Examination::Asked(queries.len())),
+            Some(Err(VenueError::Queries(error))) => Err((*error).into()),
+            Some(Err(error)) => refused(&error),
+        }
     }
 
     fn begin_serving(&self) -> Result<(RunGuard, Search), RunError> {

@@ -74,8 +74,9 @@ fn complaint(
         None => format!("declare it in a step before this one: `Given the message {message}`"),
     };
     Complaint {
-        step,
+        step: Some(step),
         row,
+        line: None,
         message: format!("{message} is not declared before this step"),
         help: Some(help),
     }

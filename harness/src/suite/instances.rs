@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::gherkin::{Arguments, Complaint, Scenario, Value};
+use crate::gherkin::{Arguments, Complaint, Scenario, Table, Value};
 use crate::ids::RoleName;
 use crate::manifest::Manifest;
 
@@ -10,7 +10,7 @@ pub(super) const RUN: &str = "{int} instances of the {process} run";
 
 pub(super) fn check(
     manifest: &Manifest,
-    _: &Scenario,
+    scenario: &Scenario,
     steps: &[(&str, &Arguments)],
 ) -> Vec<Complaint> {
     let mut running: BTreeMap<RoleName, i64> = BTreeMap::new();
@@ -20,23 +20,29 @@ pub(super) fn check(
             running.insert(arguments.process(1).role, arguments.int(0));
             continue;
         }
-        for value in arguments.values() {
-            let Value::Process(process) = value else {
-                continue;
-            };
+        let named = arguments.values().iter().filter_map(|value| match value {
+            Value::Process(process) => Some((None, process.role.clone(), process.instance?)),
+            _ => None,
+        });
+        let table = scenario
+            .steps
+            .get(step)
+            .and_then(|step| step.table.as_ref());
+        for (row, role, instance) in named.chain(table.into_iter().flat_map(in_rows)) {
             let usual = || {
-                let known = manifest.processes.get(&process.role);
-                known.map_or(0, |process| i64::from(process.instances))
+                let known = manifest.processes.get(&role);
+                known.map(|process| i64::from(process.instances))
             };
-            let count = running.get(&process.role).copied().unwrap_or_else(usual);
-            let Some(instance) = process.instance.filter(|number| i64::from(*number) > count)
-            else {
+            let Some(count) = running.get(&role).copied().or_else(usual) else {
                 continue;
             };
-            let role = &process.role;
+            if i64::from(instance) <= count {
+                continue;
+            }
             complaints.push(Complaint {
-                step,
-                row: None,
+                step: Some(step),
+                row,
+                line: None,
                 message: format!("there is no `{role}-{instance}`: of the {role}, {count} run"),
                 help: Some(format!(
                     "`Given {instance} instances of the {role} run` makes it one"
@@ -45,4 +51,17 @@ pub(super) fn check(
         }
     }
     complaints
+}
+
+/// Instances in the rows of a step: `| of | worker-2 |`.
+fn in_rows(table: &Table) -> impl Iterator<Item = (Option<usize>, RoleName, u32)> {
+    let rows = table.rows.iter().enumerate();
+    let values = rows.filter_map(|(number, row)| match row.as_slice() {
+        [key, value] if key == "of" => Some((number, value)),
+        _ => None,
+    });
+    values.filter_map(|(number, value)| {
+        let (role, instance) = value.rsplit_once('-')?;
+        Some((Some(number), RoleName::new(role), instance.parse().ok()?))
+    })
 }

@@ -9,6 +9,8 @@ mod scene;
 #[cfg(test)]
 mod sentences;
 mod steps;
+mod submitted;
+mod tags;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -20,7 +22,7 @@ use crate::gherkin::{
     self, Interrupt, Names, Notes, Project, RunInfo, Shared, StepError, Vocabulary,
 };
 use crate::manifest::Manifest;
-use crate::rehearsal::{Venue, VenueOptions};
+use crate::rehearsal::{Venue, VenueError, VenueOptions};
 
 pub use application::{Rehearsals, test, watch_if_asked};
 pub use scene::Scene;
@@ -90,7 +92,17 @@ impl Suite {
         let built_in = crate::manifest::built_in_totals::ALL
             .iter()
             .map(ToString::to_string);
-        Names::new()
+        let stages = manifest
+            .stages
+            .iter()
+            .filter_map(|(name, stage)| Some(("stage", name.as_str(), stage.doc.as_deref()?)));
+        let settings = manifest.settings.iter().filter_map(|(name, setting)| {
+            Some(("setting", name.as_str(), setting.doc.as_deref()?))
+        });
+        let told =
+            |names: Names, (kind, name, doc): (&str, &str, &str)| names.meaning(kind, name, doc);
+        let names = stages.chain(settings).fold(Names::new(), told);
+        names
             .with("dependency", manifest.dependencies.keys())
             .with("stage", manifest.stages.keys())
             .with("setting", manifest.settings.keys())
@@ -106,7 +118,17 @@ impl Suite {
 
 impl Project for Suite {
     fn warnings(&self) -> Vec<String> {
-        self.manifest.unclaimed_ends()
+        let manifest = &self.manifest;
+        let mut warnings = manifest.remarks.clone();
+        warnings.extend(manifest.unclaimed_ends());
+        warnings
+    }
+
+    fn profiles(&self) -> Vec<(String, Vec<(String, Vec<String>)>)> {
+        let profiles = self.manifest.profiles.iter().cloned();
+        profiles
+            .map(|profile| (profile.name, profile.options))
+            .collect()
     }
 
     type World = Scene;
@@ -116,6 +138,8 @@ impl Project for Suite {
             .into_iter()
             .fold(Vocabulary::new(self.names()), Vocabulary::with)
             .checked_by(declared::check)
+            .checked_by(|scenario, steps| submitted::check(scenario, steps))
+            .checked_by(|scenario, _| tags::check(scenario))
             .checked_by({
                 let manifest = Arc::clone(&self.manifest);
                 move |scenario, steps| instances::check(&manifest, scenario, steps)
@@ -223,6 +247,40 @@ impl Suite {
         run: &RunInfo,
         tell: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Venue, StepError> {
+        let opened = self.open(run, self.driver(run)?, false, tell).await;
+        opened.map_err(|error| match &error {
+            VenueError::Queries(_) => StepError::invalid(error.to_string()),
+            _ => StepError::broken(error),
+        })
+    }
+
+    /// Lets the databases that the manifest embeds look at its queries. What the run leaves
+    /// goes to `directory`.
+    ///
+    /// # Errors
+    /// When they refuse one, or cannot be had.
+    pub async fn examine(&self, directory: PathBuf) -> Result<(), VenueError> {
+        let run = RunInfo {
+            id: gherkin::new_run_id(),
+            system: self.system(),
+            whole: false,
+            seed: 0,
+            directory,
+            real_time: false,
+            driver: None,
+        };
+        let venue = self.open(&run, DriverKind::Processes, true, Arc::new(|_: &str| {}));
+        venue.await?.close().await;
+        Ok(())
+    }
+
+    async fn open(
+        &self,
+        run: &RunInfo,
+        driver: DriverKind,
+        strict: bool,
+        tell: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Venue, VenueError> {
         let Surroundings {
             ambient,
             state_root,
@@ -233,7 +291,6 @@ impl Suite {
                 .get(OsStr::new(name))
                 .is_some_and(|it| !it.is_empty())
         };
-        let driver = self.driver(run)?;
         let options = VenueOptions {
             driver: Some(driver),
             built: set(BUILT),
@@ -245,7 +302,13 @@ impl Suite {
             watchdog: self.surroundings.watchdog(),
             program,
         };
-        let venue = Venue::open(Arc::clone(&self.manifest), options, tell).await;
-        venue.map_err(StepError::broken)
+        let venue = Venue::open(Arc::clone(&self.manifest), options, tell).await?;
+        match venue.check_queries(strict).await {
+            Ok(()) => Ok(venue),
+            Err(error) => {
+                venue.close().await;
+                Err(error)
+            }
+        }
     }
 }

@@ -218,3 +218,227 @@ fn a_figure_of_one_message_that_nobody_witnesses_and_a_value_that_is_not_capture
         ],
     );
 }
+
+#[test]
+fn a_scenario_that_submits_nothing() {
+    refused(
+        "Given the messages M1 to M3
+         When the system is running
+         Then everything is quiet",
+        &["the scenario submits nothing", "a.feature:2"],
+    );
+}
+
+#[test]
+fn a_tag_near_one_with_a_meaning() {
+    for tag in ["container", "Containers", "proceses"] {
+        let steps = scenario("Given the message M1\nWhen all messages are submitted");
+        let feature = steps.replace("  Scenario", &format!("  @slow @{tag}\n  Scenario"));
+        let (output, started) = rehearse(&["check"], &feature);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!started);
+        assert!(
+            said.contains(&format!("the tag `@{tag}` means nothing here")),
+            "{said}"
+        );
+        assert!(
+            said.contains("a.feature:2:3") && !said.contains("@slow`"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn instances_that_there_are_not_or_cannot_be() {
+    refused(
+        "Given the message M1
+         And 10001 instances of the packer run
+         And -1 instances of the shop run
+         And the carrier hangs
+         | of | shop-3 |
+         When all messages are submitted
+         And the shop-2 is killed",
+        &[
+            "10001 instances cannot run",
+            "write a number from 0 to 100",
+            "`-1` is no whole number",
+            "there is no `shop-3`",
+            "a.feature:7",
+            "there is no `shop-2`",
+        ],
+    );
+}
+
+#[test]
+fn all_rows_of_an_outage_at_once() {
+    refused(
+        "Given the message M1
+         And the carrier hangs
+         | frm            | shipped of M1 |
+         | for            | all           |
+         | one message in | none          |
+         | if             | it rains      |
+         When all messages are submitted",
+        &[
+            "an outage has no `frm`",
+            "`all` names no messages",
+            "`none` is no count",
+            "an outage has no condition `it rains`",
+        ],
+    );
+}
+
+#[test]
+fn a_star_continues_the_step_before_it() {
+    let steps = "* the message M1
+         When all messages are submitted
+         * everything is quiet";
+    let (output, _) = rehearse(&["check"], &scenario(steps));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// A system of a database and nothing that runs.
+const BOOKS: &str = "\
+version: 1
+name: books
+dependencies:
+  database: { protocol: postgres, provide: embedded }
+  queue: { protocol: sqs, provide: embedded, queues: { orders: {} } }
+processes:
+  packer:
+    command: packer
+    consumes: queue/orders
+    environment: { DATABASE_URL: \"${database.url}\", QUEUE: \"${queue.orders.url}\" }
+messages:
+  submit: { queue: queue/orders, body: { id: \"${message.key}\" } }
+totals:
+  parcels:
+    claim:
+      dependency: database
+      query: >-
+        select count(*)
+        from pg_class
+        where relname = 'parcels'
+observations:
+  state: { dependency: database, query: \"select relname from pg_class where relname = $1\" }
+";
+
+/// Checks a manifest in a directory of its own, with a scenario.
+fn checked(manifest: &str, options: &[&str]) -> (Option<i32>, String) {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("rehearsal.yaml"), manifest).unwrap();
+    let feature = scenario("Given the message M1\nWhen all messages are submitted");
+    fs::create_dir_all(directory.path().join("features/deep")).unwrap();
+    fs::write(directory.path().join("features/a.feature"), feature).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_rehearse"))
+        .arg("check")
+        .args(options)
+        .current_dir(directory.path().join("features/deep"))
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn queries_are_looked_at_by_a_prepared_database_with_their_line() {
+    let (code, said) = checked(BOOKS, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    if said.contains("no database looked at") {
+        // Told where a server is needed: without one the rest is static.
+        return;
+    }
+    assert!(said.contains("2 queries"), "{said}");
+    // What a table is that nothing prepared, the processes may make.
+    let (code, said) = checked(&BOOKS.replace("from pg_class", "from parcels"), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let prepared = BOOKS
+        .replace("from pg_class", "from parcels")
+        .replace("processes:", "prepare: [\"true\"]\nprocesses:");
+    let (code, said) = checked(&prepared, &[]);
+    assert!(
+        code == Some(2) && said.contains("\"parcels\" does not exist"),
+        "{said}"
+    );
+    let wrong = BOOKS
+        .replace("where relname = 'parcels'", "where relnam = 'parcels'")
+        .replace("select relname from", "select relname, oid from");
+    let (code, said) = checked(&wrong, &[]);
+    assert_eq!(code, Some(2), "{said}");
+    for part in [
+        "has 2 mistakes",
+        "column \"relnam\" does not exist",
+        "rehearsal.yaml:20:15",
+        "gives 2 columns (name, oid), and one column is wanted",
+        "rehearsal.yaml:22",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    let (code, said) = checked(&wrong, &["--static"]);
+    assert!(
+        code == Some(0) && said.contains("no database looked at"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_query_cannot_be_is_found_without_a_database() {
+    let wrong = BOOKS.replace("select count(*)", "delete from x; select count(*");
+    let (code, said) = checked(&wrong, &["--static"]);
+    assert!(
+        code == Some(2) && said.contains("holds 2 statements"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_slip_at_the_top_is_one_mistake() {
+    for key in [
+        "dependencies:",
+        "processes:",
+        "messages:",
+        "version:",
+        "name:",
+        "totals:",
+    ] {
+        let slip = format!("{}{}", &key[..3], &key[4..]);
+        let wrong = BOOKS.replacen(&format!("\n{key}"), &format!("\n{slip}"), 1);
+        let wrong = if key == "version:" {
+            BOOKS.replacen(key, &slip, 1)
+        } else {
+            wrong
+        };
+        let (code, said) = checked(&wrong, &["--static"]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("has a mistake"), "{slip}: {said}");
+        let meant = key.trim_end_matches(':');
+        assert!(
+            said.contains(&format!("did you mean `{meant}`?")),
+            "{slip}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_nothing_uses_is_remarked_and_setting_it_is_a_mistake() {
+    let idle = BOOKS
+        .replace(
+            "  queue: {",
+            "  spare: { protocol: http, provide: stub, routes: [{ on: GET /x }] }\n  queue: {",
+        )
+        .replace("    consumes: queue/orders\n", "")
+        .replace(
+            "messages:",
+            "settings:\n  patience: { default: 3 }\nmessages:",
+        );
+    let (code, said) = checked(&idle, &["--static"]);
+    assert_eq!(code, Some(0), "{said}");
+    for part in [
+        "nothing uses the setting `patience`",
+        "no process is given the address of `spare`",
+        "no process `consumes` `queue/orders`",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}

@@ -130,6 +130,88 @@ fn the_list_shows_places_names_and_tags() {
 }
 
 #[test]
+fn the_list_is_json_for_programs() {
+    let workshop = Workshop::new(&[("features/a.feature", FEATURE)]);
+    let done = workshop.rehearse(&["--list", "--format", "json", "DIR/features"]);
+    let list: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(list[2]["place"], "DIR/features/a.feature:14");
+    assert_eq!(list[0]["tags"][0], "fast");
+    assert_eq!(workshop.rehearse(&["--format", "json"]).exit, Exit::Invalid);
+}
+
+#[test]
+fn the_command_explains_itself() {
+    let workshop = Workshop::new(&[]);
+    let out = |arguments: &[&str]| {
+        let done = workshop.rehearse(arguments);
+        assert_eq!(done.exit, Exit::Passed, "{arguments:?}: {}", done.err);
+        done.out
+    };
+    for shell in ["bash", "zsh", "fish"] {
+        let script = out(&["completions", shell]);
+        assert!(script.contains("fail-fast") && script.contains("explore"));
+    }
+    assert!(out(&["man"]).contains(".TH rehearse 1"));
+    assert!(out(&["man", "check"]).contains("rehearse\\-check"));
+    assert!(out(&["help", "manifest"]).starts_with("# `rehearsal.yaml`"));
+    assert!(out(&["help", "steps"]).contains("--glue"));
+    assert!(out(&["help"]).contains("Exit codes:"));
+    let schema: serde_json::Value = serde_json::from_str(&out(&["schema"])).unwrap();
+    assert_eq!(schema["required"][0], "version");
+    let done = workshop.rehearse(&["help", "chek"]);
+    assert!(done.exit == Exit::Invalid && done.err.contains("did you mean `check`?"));
+}
+
+#[test]
+fn the_phrases_are_glue_for_the_language_server() {
+    let workshop = Workshop::new(&[]);
+    let done = workshop.rehearse(&[
+        "steps",
+        "--glue",
+        "DIR/glue",
+        "--manifest",
+        "DIR/rehearsal.yaml",
+    ]);
+    assert_eq!(done.exit, Exit::Passed, "{}", done.err);
+    let glue = std::fs::read_to_string(workshop.path("glue/rehearse.steps.ts")).unwrap();
+    assert!(
+        glue.contains("Given('the {setting} is {int}', () => {})"),
+        "{glue}"
+    );
+    assert!(
+        glue.contains("defineParameterType({ name: 'setting', regexp: /"),
+        "{glue}"
+    );
+    assert!(!glue.contains("name: 'int'"), "{glue}");
+}
+
+#[test]
+fn phrases_are_listed_where_there_is_no_manifest() {
+    let rehearse = |arguments: &[&str]| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rehearse"));
+        let output = command
+            .args(arguments)
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    let (code, told) = rehearse(&["steps"]);
+    assert_eq!(code, Some(0));
+    assert!(told.contains("the {process} is killed") && told.contains("There is no manifest here"));
+    assert!(
+        rehearse(&["steps", "crash"])
+            .1
+            .contains("is killed at {stage}")
+    );
+    assert_eq!(rehearse(&["steps", "--manifest", "none.yaml"]).0, Some(2));
+}
+
+#[test]
 fn the_vocabulary_is_listed_for_people_and_programs() {
     let _plain = plain();
     let workshop = Workshop::new(&[]);

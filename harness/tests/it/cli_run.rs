@@ -109,11 +109,122 @@ fn what_did_not_pass_is_run_again_from_its_list() {
     assert!(first.out.ends_with("2 passed, 2 failed\n"), "{}", first.out);
     let again = workshop.run(&["@DIR/reports/rerun.txt"]);
     assert!(again.out.ends_with("0 passed, 2 failed\n"), "{}", again.out);
-    workshop.run(&["DIR/features", "--tags", "@fast"]);
+}
+
+#[test]
+fn a_part_leaves_the_list_of_the_whole_as_it_is() {
+    let workshop = Workshop::new(&[("features/delivery.feature", FEATURE)]);
+    let listed = || std::fs::read_to_string(workshop.path("reports/rerun.txt")).unwrap();
+    workshop.run(&[]);
+    let whole = listed();
     assert_eq!(
-        workshop.run(&["@DIR/reports/rerun.txt"]).exit,
-        Exit::Invalid
+        whole.lines().filter(|line| !line.starts_with('#')).count(),
+        2
     );
+    workshop.run(&["--tags", "@fast"]);
+    assert_eq!(listed(), whole);
+    workshop.run(&["-n", "M4"]);
+    assert_eq!(listed().lines().count(), whole.lines().count());
+    let mended = FEATURE.replace("M1 and M4 | 3 ", "M1 and M4 | 2 ");
+    std::fs::write(workshop.path("features/delivery.feature"), mended).unwrap();
+    workshop.run(&["@DIR/reports/rerun.txt", "-n", "M4"]);
+    assert_eq!(listed().lines().count(), whole.lines().count() - 2);
+}
+
+#[test]
+fn nothing_is_to_run_again_after_a_green_run() {
+    let green = "Feature: F\n  Scenario: S\n    When M1 is handled\n";
+    let workshop = Workshop::new(&[("features/a.feature", green)]);
+    assert_eq!(workshop.run(&[]).exit, Exit::Passed);
+    let again = workshop.run(&["@DIR/reports/rerun.txt"]);
+    assert_eq!(again.exit, Exit::Passed);
+    assert!(
+        again.out.contains("nothing is to run again"),
+        "{}",
+        again.out
+    );
+    assert_eq!(again.err, "");
+}
+
+#[test]
+fn no_further_scenario_starts_after_the_first_that_did_not_pass() {
+    let scenario =
+        |name: &str, end: &str| format!("  Scenario: {name}\n    Then the end is {end}\n");
+    let bad: String = ["a", "b", "c"]
+        .map(|name| scenario(name, "failed"))
+        .concat();
+    let workshop = Workshop::new(&[("features/a.feature", &format!("Feature: F\n{bad}"))]);
+    for (option, last) in [
+        ("--fail-fast", "0 passed, 1 failed, 2 skipped\n"),
+        ("--fail-fast=2", "0 passed, 2 failed, 1 skipped\n"),
+    ] {
+        let done = workshop.run(&[option]);
+        assert_eq!(done.exit, Exit::Failed);
+        assert!(done.out.ends_with(last), "{}", done.out);
+    }
+    let rerun = std::fs::read_to_string(workshop.path("reports/rerun.txt")).unwrap();
+    assert!(rerun.contains("# not run: c"), "{rerun}");
+}
+
+#[test]
+fn repetitions_are_counted_and_none_hides_another() {
+    let _masked = masked();
+    let workshop = Workshop::new(&[("features/delivery.feature", FEATURE)]);
+    let done = workshop.run(&["--repeat", "3", "-n", "totals"]);
+    assert_eq!(done.exit, Exit::Failed);
+    assert!(
+        done.out
+            .contains("totals (messages: M1 to M2, handled: 2) (3 of 3)"),
+        "{}",
+        done.out
+    );
+    let ending = done.out.split("\n\n").last().unwrap().to_owned();
+    insta::assert_snapshot!("repeated", ending);
+    let summary: serde_json::Value =
+        serde_json::from_str(&workshop.report("summary.json")).unwrap();
+    assert_eq!(summary["scenarios"][5]["repetition"], 3);
+    assert_eq!(
+        summary["scenarios"][0]["seed"],
+        summary["scenarios"][2]["seed"]
+    );
+}
+
+#[test]
+fn a_quiet_run_shows_what_did_not_pass_and_how_many() {
+    let _masked = masked();
+    let workshop = Workshop::new(&[("features/delivery.feature", FEATURE)]);
+    let done = workshop.run(&["-q", "-n", "M4", "-n", "five"]);
+    insta::assert_snapshot!("quiet", done.out);
+    assert_eq!(workshop.run(&["-q", "-v"]).exit, Exit::Invalid);
+}
+
+#[test]
+fn colours_are_as_they_are_asked_for() {
+    let workshop = Workshop::new(&[("features/delivery.feature", FEATURE)]);
+    let coloured = |word: &str| {
+        workshop
+            .run(&["--color", word, "-t", "@fast"])
+            .out
+            .contains('\x1b')
+    };
+    assert_eq!(
+        ["auto", "always", "never"].map(coloured),
+        [false, true, false]
+    );
+}
+
+#[test]
+fn a_profile_says_what_nobody_else_does() {
+    let workshop = Workshop::new(&[("features/delivery.feature", FEATURE)]);
+    let done = workshop.run(&["--profile", "fast"]);
+    assert!(done.out.ends_with("2 passed, 0 failed\n"), "{}", done.out);
+    let done = workshop.run(&["--profile", "fast", "--repeat", "1"]);
+    assert!(done.out.ends_with("1 passed, 0 failed\n"), "{}", done.out);
+    let done = workshop.run(&["run", "--profile", "fast"]);
+    assert_eq!(done.exit, Exit::Invalid, "options stand behind the command");
+    let done = workshop.run(&["--profile", "fst"]);
+    assert_eq!(done.exit, Exit::Invalid);
+    assert!(done.err.contains("there is no profile `fst`") && done.err.contains("`fast`"));
 }
 
 #[test]

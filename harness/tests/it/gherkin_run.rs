@@ -42,6 +42,7 @@ fn run_with(
     });
     let options = RunOptions {
         jobs: NonZeroUsize::new(4).unwrap(),
+        fail_fast: None,
         limits: project.limits(),
     };
     rehearse(

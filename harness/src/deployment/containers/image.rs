@@ -16,7 +16,7 @@ use super::label::RUN;
 use crate::deployment::environment::{self, RUN_ID_VARIABLE};
 
 /// What builds our images, here and by hand.
-const BUILD: &str = include_str!("../../../../docker/build");
+const BUILD: &str = include_str!("../../../reference/docker-build");
 const PROCESS: &str = "rehearsal/process:1";
 const POSTGRES: &str = "rehearsal/postgres:1";
 const QUEUE: &str = "rehearsal/queue";

@@ -48,6 +48,8 @@ impl<F: FnMut(&RunEvent)> Listener for F {
 pub struct RunOptions {
     /// How many scenarios run side by side.
     pub jobs: NonZeroUsize,
+    /// After how many that did not pass no further one is started.
+    pub fail_fast: Option<NonZeroUsize>,
     /// How long things may take.
     pub limits: Limits,
 }
@@ -78,6 +80,7 @@ pub fn rehearse<P: Project>(
     let mut course = Course {
         begun: Instant::now(),
         limits: options.limits,
+        fail_fast: options.fail_fast,
         interrupt: interrupt.clone(),
         listener,
         messages,
@@ -119,6 +122,7 @@ pub fn rehearse<P: Project>(
 struct Course<'a> {
     begun: Instant,
     limits: Limits,
+    fail_fast: Option<NonZeroUsize>,
     interrupt: Interrupt,
     listener: &'a mut dyn Listener,
     messages: Receiver<Message>,
@@ -284,7 +288,7 @@ impl Course<'_> {
         let mut waiting = plan.scenarios.iter();
         let mut stage = Stage::new(self.limits);
         loop {
-            while stage.has_room(jobs.get()) && !self.interrupt.is_raised() {
+            while stage.has_room(jobs.get()) && !self.interrupt.is_raised() && !self.is_enough() {
                 let Some(scenario) = waiting.next() else {
                     break;
                 };
@@ -334,6 +338,15 @@ impl Course<'_> {
                 self.ended(scenario, outcome);
             }
         }
+    }
+
+    /// Whether so many did not pass that no further one is to start.
+    fn is_enough(&self) -> bool {
+        let ended = self.outcomes.iter().flatten();
+        let bad = ended
+            .filter(|outcome| outcome.verdict != Exit::Passed)
+            .count();
+        self.fail_fast.is_some_and(|most| bad >= most.get())
     }
 
     fn ended(&mut self, scenario: ScenarioId, outcome: ScenarioOutcome) {

@@ -8,7 +8,7 @@ use crate::deployment::readiness::NotReady;
 use crate::deployment::{ExitOutcome, RunError, StartError};
 use crate::embedded::database::DatabaseError;
 use crate::ids::DependencyName;
-use crate::manifest::UnknownPlaceholder;
+use crate::manifest::{ManifestError, UnknownPlaceholder};
 use crate::protocol::redis::{ClaimError, ServerError};
 
 /// A run's surroundings could not be made ready.
@@ -125,6 +125,9 @@ pub enum VenueError {
         /// Why.
         source: sqlx::Error,
     },
+    /// Queries of the manifest that the prepared databases refuse.
+    #[error("{}", .0.plain())]
+    Queries(Box<ManifestError>),
     /// A queue could not be made.
     #[error(
         "`{dependency}` at {address}: cannot make the queue `{queue}`: {reason}; start the server, or mend `url` of `{dependency}` in the manifest"

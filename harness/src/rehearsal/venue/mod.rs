@@ -6,6 +6,7 @@ mod error;
 mod origin;
 mod passed;
 mod provide;
+mod queries;
 mod queues;
 mod redis;
 mod servers;
@@ -190,6 +191,23 @@ impl Venue {
         }
         venue.prepare(&BTreeMap::new(), "prepare.log").await?;
         Ok(venue)
+    }
+
+    /// Lets the prepared databases look at the queries of the manifest. What is not there
+    /// may still come with the processes: it is told only if `strict`, and if anything
+    /// prepares the databases at all.
+    ///
+    /// # Errors
+    /// The queries that they refuse.
+    pub async fn check_queries(&self, strict: bool) -> Result<(), VenueError> {
+        let mut refused = queries::refused(&self.manifest, &self.databases).await?;
+        let complete = strict && !self.manifest.prepare.is_empty();
+        refused.retain(|(_, refusal)| complete || !refusal.absent);
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let error = self.manifest.refused(&refused);
+        Err(VenueError::Queries(Box::new(error)))
     }
 
     /// Runs the commands of `prepare` against the template databases, those of `instead`

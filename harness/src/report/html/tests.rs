@@ -37,6 +37,7 @@ fn large(directory: &Path) -> (RunInfo, RunResult) {
             line: number + 3,
             tags: vec!["slow".to_owned()],
             seed: 1,
+            repetition: None,
         };
         let step = StepRecord {
             text: "Given the messages M1 to M5, each with a content of its own".to_owned(),

@@ -119,6 +119,9 @@ pub(super) fn of_run(result: &RunResult, paint: Paint) -> String {
             lines.extend([ends, String::new()]);
         }
     }
+    if let Some(steadiness) = table::steadiness(result) {
+        lines.extend([steadiness, String::new()]);
+    }
     let all = [
         Exit::Passed,
         Exit::Failed,
@@ -194,6 +197,7 @@ mod tests {
             line,
             tags: Vec::new(),
             seed: 1,
+            repetition: None,
         };
         let mut outcome = ScenarioOutcome::left_out();
         let mut met_by = |line| {

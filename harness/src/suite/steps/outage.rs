@@ -122,14 +122,18 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                 .checked(move |arguments, table| {
                     let dependency = DependencyName::new(arguments.text(0));
                     let outage = outage(&manifest, dependency, way(arguments), table);
-                    outage.err().into_iter().collect()
+                    outage.err().unwrap_or_default()
                 })
                 .table()
                 .run(move |scene: &mut Scene, arguments, table, _| {
                     Box::pin(async move {
                         let dependency = DependencyName::new(arguments.text(0));
                         let way = way(&arguments);
-                        let outage = outage(scene.manifest(), dependency, way, table.as_ref())?;
+                        let outage = outage(scene.manifest(), dependency, way, table.as_ref());
+                        let outage = outage.map_err(|objections| {
+                            let first = objections.into_iter().next();
+                            StepError::from(first.expect("a refusal has a reason"))
+                        })?;
                         scene.strike(outage).await
                     })
                 })
@@ -215,13 +219,14 @@ fn status(arguments: &Arguments, position: usize) -> ErrorReply {
     ErrorReply::Status(u16::try_from(arguments.int(position)).unwrap_or(500))
 }
 
+/// The outage that a step and its table say, or all that is wrong with them.
 fn outage(
     manifest: &Manifest,
     dependency: DependencyName,
     way: Way,
     table: Option<&Table>,
-) -> Result<Outage, Objection> {
-    check_way(manifest, &dependency, &way)?;
+) -> Result<Outage, Vec<Objection>> {
+    let mut wrong = super::objections(check_way(manifest, &dependency, &way));
     let names = names(manifest);
     let mut outage = Outage {
         dependency,
@@ -231,24 +236,27 @@ fn outage(
         until: Vec::new(),
         may: false,
     };
-    let Some(table) = table else {
-        return Ok(outage);
-    };
-    let rows = table.pairs().ok_or_else(|| {
-        StepError::invalid("the table of an outage has two columns").with_help(ROWS)
-    })?;
-    for (row, (key, value)) in rows.into_iter().enumerate() {
-        read_row(manifest, &names, &mut outage, (key, value))
-            .map_err(|error| Objection::from(error).at(row))?;
+    let rows = table.map_or(Some(Vec::new()), Table::pairs);
+    if rows.is_none() {
+        let error = StepError::invalid("the table of an outage has two columns");
+        wrong.push(error.with_help(ROWS).into());
     }
-    if outage.part.of_passer && !matches!(outage.from, Some(Moment::Passed { .. })) {
-        return Err(
-            StepError::invalid("nobody passes anything: `from` names no stage")
-                .with_help("write | from | processing of M1 |")
-                .into(),
-        );
+    for (row, (key, value)) in rows.into_iter().flatten().enumerate() {
+        let read = read_row(manifest, &names, &mut outage, (key, value));
+        wrong.extend(read.err().map(|error| Objection::from(error).at(row)));
     }
-    Ok(outage)
+    let nobody_passes =
+        outage.part.of_passer && !matches!(outage.from, Some(Moment::Passed { .. }));
+    // What `from` says may be wrong itself.
+    if nobody_passes && wrong.is_empty() {
+        let error = StepError::invalid("nobody passes anything: `from` names no stage");
+        wrong.push(error.with_help("write | from | processing of M1 |").into());
+    }
+    if wrong.is_empty() {
+        Ok(outage)
+    } else {
+        Err(wrong)
+    }
 }
 
 fn read_row(

@@ -15,7 +15,9 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             .checked(move |arguments, _| {
                 let (name, value) = (arguments.text(0), arguments.text(1));
                 let default = settings.settings.get(name).map(|setting| setting.default.as_str());
-                default.and_then(|default| another_form(name, default, value)).into_iter().collect()
+                let form = default.and_then(|default| another_form(name, default, value));
+                let unused = settings.unused_settings.iter().any(|unused| unused == name);
+                form.into_iter().chain(unused.then(|| changes_nothing(name))).collect()
             })
             .doc("Sets a setting of the manifest for this scenario.")
             .example("Given the attempt limit is 5")
@@ -110,9 +112,8 @@ fn too_many(count: i64) -> Result<u32, StepError> {
         .ok()
         .filter(|count| *count <= MOST_INSTANCES);
     fits.ok_or_else(|| {
-        StepError::invalid(format!(
-            "{count} instances are too many; at most {MOST_INSTANCES} may run"
-        ))
+        StepError::invalid(format!("{count} instances cannot run"))
+            .with_help(format!("write a number from 0 to {MOST_INSTANCES}"))
     })
 }
 
@@ -141,6 +142,14 @@ fn unused(manifest: &Manifest, setting: &str, role: &RoleName) -> Option<Objecti
         "`${{{wanted}}}` stands neither in its command nor in its environment: set it for all with `Given the {setting} is …`"
     );
     Some(error.with_help(help).into())
+}
+
+fn changes_nothing(name: &str) -> Objection {
+    let error = StepError::invalid(format!(
+        "nothing in the manifest uses the setting `{name}`, so this would change nothing"
+    ));
+    let help = format!("put `${{setting.{name}}}` where the system takes it");
+    error.with_help(help).into()
 }
 
 /// What can be said against a value whose form is not that of the setting's default.

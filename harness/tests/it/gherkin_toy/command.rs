@@ -109,6 +109,7 @@ impl Workshop {
             out: Box::new(out.clone()),
             err: Box::new(err.clone()),
             out_is_terminal: false,
+            live: false,
             err_is_terminal: false,
             colour: None,
             // Wide enough that no path of a temporary directory is wrapped.

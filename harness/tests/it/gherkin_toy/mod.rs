@@ -114,6 +114,12 @@ impl Default for ToyProject {
 impl Project for ToyProject {
     type World = Toy;
 
+    fn profiles(&self) -> Vec<(String, Vec<(String, Vec<String>)>)> {
+        let options = [("tags", "@fast"), ("repeat", "2"), ("quiet", "false")];
+        let options = options.map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
+        vec![("fast".to_owned(), options.to_vec())]
+    }
+
     fn vocabulary(&self) -> Vocabulary<Toy> {
         let names = Names::new()
             .with("stage", ["attempt-recorded", "processing", "outside sent"])
@@ -124,8 +130,9 @@ impl Project for ToyProject {
                 step.0.starts_with("the {setting}") && steps[..*position].contains(step)
             });
             let complain = |(step, _)| Complaint {
-                step,
+                step: Some(step),
                 row: None,
+                line: None,
                 message: "the setting is set twice".to_owned(),
                 help: Some("take one away".to_owned()),
             };
