@@ -399,6 +399,12 @@ pub fn together(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
     }
 }
 
+/// All values that a statement spells out.
+pub fn values_in(statement: &Statement) -> Vec<String> {
+    let rows = postgres::together(std::slice::from_ref(statement));
+    rows.into_iter().flatten().collect()
+}
+
 /// The ids that one entry of a batch carries.
 pub fn ids_of_entry(
     manifest: &Manifest,

@@ -107,6 +107,8 @@ pub struct Queue {
     pub attributes: BTreeMap<String, Template>,
     /// The queue that takes what was received too often, and how often is allowed.
     pub dead_letter: Option<DeadLetter>,
+    /// Whether nobody takes messages from it: what is sent there stays.
+    pub unconsumed: bool,
 }
 
 /// The attribute that makes a queue a FIFO queue.

@@ -37,7 +37,7 @@ tables! {
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
-    QUEUE: "queue" = "attributes" "dead_letter";
+    QUEUE: "queue" = "attributes" "dead_letter" "consumed";
     REDIS_QUEUE: "queue of Redis" = "list" "stream" "sorted_set" "group" "processing" "claim"
         "dead_letter";
     DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";

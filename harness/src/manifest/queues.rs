@@ -92,9 +92,11 @@ fn read_queue<'n>(
         None => Some(None),
         Some(node) => read_dead_letter(cx, name, node, queues, &placeholders).map(Some),
     };
+    let consumed = table.flag(cx, "consumed", true);
     Some(Queue {
         attributes: attributes?,
         dead_letter: dead_letter?,
+        unconsumed: !consumed?,
     })
 }
 
@@ -126,7 +128,7 @@ fn read_attributes<'n>(
     }
     let fifo = Queue {
         attributes: attributes.clone(),
-        dead_letter: None,
+        ..Queue::default()
     }
     .is_fifo(queue);
     for (name, key, value) in named(cx, node, title)? {

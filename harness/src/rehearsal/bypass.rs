@@ -45,6 +45,9 @@ impl Rehearsal {
     /// Tells of queues that nobody declared: a word of those that were made or sent to, and
     /// trouble where messages were taken whose fate was not judged.
     pub(super) fn note_undeclared(&self) {
+        for warning in self.board.note_consumers() {
+            self.board.history().append(Event::Warned { warning });
+        }
         for (dependency, service) in &self.dependencies.queues {
             for (at_server, Undeclared { taken }) in service.names.undeclared() {
                 let queue = service.names.of_system(&at_server).unwrap_or(at_server);

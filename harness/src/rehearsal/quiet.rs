@@ -24,7 +24,7 @@ const REST: Duration = Duration::from_secs(1);
 /// Whoever deleted a message early and does nothing but receive for so long does not work
 /// on it any more. Workers whose main process receives while others compute are silent for
 /// as long as they compute.
-const LONG_REST: Duration = Duration::from_secs(10);
+pub(super) const LONG_REST: Duration = Duration::from_secs(10);
 
 impl Rehearsal {
     /// Waits until everything is quiet.
@@ -247,6 +247,16 @@ impl Rehearsal {
     /// Messages in queues that somebody alive consumes.
     async fn unsettled_queues(&self) -> Result<Vec<Reason>, RehearsalError> {
         let mut reasons = Vec::new();
+        for (dependency, queue) in self.board.without_consumer() {
+            let holds = self.dependencies.counts(&dependency, &queue).await?.all();
+            if holds > 0 {
+                reasons.push(Reason::Unconsumed {
+                    dependency,
+                    queue,
+                    holds,
+                });
+            }
+        }
         for (name, dependency) in &self.manifest.dependencies {
             for queue in dependency.protocol.queues() {
                 if !self.board.has_consumer(name, queue) {

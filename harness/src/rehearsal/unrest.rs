@@ -84,6 +84,15 @@ pub enum Reason {
         /// Messages that become visible later.
         delayed: i64,
     },
+    /// A queue holds messages, and nothing tells who takes them from there.
+    Unconsumed {
+        /// Of which dependency.
+        dependency: DependencyName,
+        /// Its name in the manifest.
+        queue: String,
+        /// How many.
+        holds: i64,
+    },
     /// Something had an effect less than the settle time ago.
     Settling {
         /// The settle time.
@@ -111,7 +120,10 @@ impl Reason {
 
     /// Whether it may be the manifest that is wrong: what it names was never seen.
     pub fn is_sight(&self) -> bool {
-        matches!(self, Self::NotTicked { ever: false, .. })
+        matches!(
+            self,
+            Self::NotTicked { ever: false, .. } | Self::Unconsumed { .. }
+        )
     }
 }
 
@@ -170,6 +182,14 @@ impl fmt::Display for Reason {
             } => write!(
                 f,
                 "{dependency}/{queue} holds {visible} visible, {in_flight} in flight, {delayed} delayed"
+            ),
+            Self::Unconsumed {
+                dependency,
+                queue,
+                holds,
+            } => write!(
+                f,
+                "{dependency}/{queue} holds {holds} messages and nobody is said, or was seen, to take any: say `consumes` of the process that does, or `consumed: false` of the queue"
             ),
             Self::Settling { within } => write!(
                 f,

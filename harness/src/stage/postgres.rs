@@ -118,8 +118,19 @@ fn row_ids(
             .flatten()
             .cloned()
             .collect(),
-        Some(Recognise::Places(_) | Recognise::AnyValue) | None => Vec::new(),
+        Some(Recognise::Places(_) | Recognise::AnyValue) => Vec::new(),
+        // Where nobody says it, only what can hardly be anything else.
+        None => row
+            .all()
+            .filter(|value| is_telling(value))
+            .cloned()
+            .collect(),
     }
+}
+
+/// Whether a value that is a known id is so hardly by chance.
+fn is_telling(value: &str) -> bool {
+    value.len() >= 6 || !value.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn subjects(

@@ -53,6 +53,16 @@ def write(desk, this, number, amount):
             for statement in statements:
                 execute(statement)
             rest(desk, this, number)
+    elif FORM == "deleted-later":
+        with desk.database.transaction():
+            desk.say(INSERT, number, amount)
+            rest(desk, this, number)
+        desk.say("DELETE FROM invoices WHERE order_number = %s", number)
+    elif FORM == "of-another-order":
+        with desk.database.transaction():
+            desk.say("INSERT INTO invoices (order_number, amount) SELECT number, %s FROM orders WHERE number <> %s"
+                     " AND number NOT IN (SELECT order_number FROM invoices) LIMIT 1", amount, number)
+            rest(desk, this, number)
     elif FORM == "pipeline":
         with desk.database.pipeline(), desk.database.transaction():
             desk.say(INSERT, number, amount)

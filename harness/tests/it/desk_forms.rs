@@ -150,4 +150,6 @@ fn a_form_that_writes_nothing_is_no_end_though_no_claim_says_so() {
 fn a_form_of_which_the_wire_tells_nothing_needs_a_claim() {
     expect(&["cte", "cte-nothing"], false, "error");
     expect(&["cte-nothing"], true, "failed");
+    expect(&["deleted-later", "of-another-order"], false, "error");
+    expect(&["deleted-later"], true, "failed");
 }

@@ -54,6 +54,32 @@ cases! {
     a_batch_is_called_back_once "batch-callback"
     one_write_for_several_messages "digest"
     the_parts_of_a_job_are_messages_too "fan-out"
+    a_long_job_keeps_its_message "no-heartbeat"
+    what_a_batch_did_not_delete_is_deleted_again "batch-delete-unchecked"
+    rows_are_published_in_whatever_order_they_are_committed "cursor-outbox"
+    what_a_worker_only_holds_outlives_it "prefetched-and-deleted"
+    a_copy_that_carries_a_job_on_is_no_second_job "retry-by-republish"
+}
+
+/// Who takes messages from a queue is seen; nobody has to say it.
+#[test]
+fn consumers_and_ids_are_told_by_what_is_seen() {
+    let unsaid = [
+        ("    consumes: queue/jobs\n", ""),
+        ("    database: any-bind\n", ""),
+    ];
+    let Some(scenarios) = run("batch-callback", &unsaid) else {
+        return;
+    };
+    for scenario in scenarios {
+        let name = scenario["name"].as_str().unwrap();
+        let wanted = if name.contains("broken") {
+            "failed"
+        } else {
+            "passed"
+        };
+        assert_eq!(scenario["verdict"], wanted, "{scenario}");
+    }
 }
 
 /// What no place reads is not judged, and that is told.

@@ -127,6 +127,7 @@ impl Director for Board {
         let board = self.clone();
         Box::pin(async move {
             board.doubt_hidden(&call, &reply);
+            board.doubt_unbacked(&reply);
             let passages = stage::passed_after(&board.0.manifest, &call, &reply, &board.0.queues);
             if !deliverable || board.is_ending(&call.author) {
                 // The effect took place: the passage counts, but nobody is there to act on.

@@ -3,8 +3,10 @@
 
 use super::Board;
 use crate::ids::{MessageName, StageName};
+use crate::manifest::{Binding, Pattern, Stage};
+use crate::sql::{Found, Sql};
 use crate::stage::{self, Effect, Subject};
-use crate::tap::{Call, Reply};
+use crate::tap::{Call, Reply, Statement};
 
 impl Board {
     /// Of the messages of a passage those for which it counts. What cannot be told of an end
@@ -108,6 +110,95 @@ impl Board {
                 ));
             }
         }
+    }
+}
+
+impl Board {
+    /// Ends of which a claim alone tells whether they stand, where none counts them: rows that
+    /// are deleted again, and rows that a condition chose.
+    pub(super) fn doubt_unbacked(&self, reply: &Reply) {
+        let Reply::Postgres(reply) = reply else {
+            return;
+        };
+        let manifest = &self.0.manifest;
+        for end in manifest.terminal.values().map(|end| &end.stage) {
+            let Some(stage) = manifest.stages.get(end) else {
+                continue;
+            };
+            if manifest.is_claimed(end) {
+                continue;
+            }
+            let chosen = |statement: &&Statement| chooses_its_rows(stage, statement);
+            if let Some(statement) = reply.durable.iter().find(chosen) {
+                self.doubt_once(&untold(end, &statement.sql.to_string()));
+            }
+            let Some(deletion) = deletion_of(stage) else {
+                continue;
+            };
+            let deletes = |statement: &&Statement| {
+                statement.wrote != Some(0) && statement.sql.find(&deletion).is_some()
+            };
+            for statement in reply.durable.iter().filter(deletes) {
+                let ids = stage::values_in(statement);
+                let gone = {
+                    let state = self.state();
+                    let messages = state.aliases.messages(&ids);
+                    let mut ended = state.ended.iter().filter(|(of, _)| of == end);
+                    ended
+                        .find(|(_, message)| messages.is_empty() || messages.contains(message))
+                        .map(|(_, message)| message.clone())
+                };
+                if let Some(message) = gone {
+                    self.doubt_once(&format!(
+                        "what the stage `{end}` wrote, which ended {message}, was deleted again \
+                         (`{}`), and nothing tells whether the end still stands: put a \
+                         `claim` behind a total that counts the stage",
+                        deletion.trim()
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// Whether an insert of this stage takes its row from where a condition holds: its values
+/// say what was asked for, and not for whom a row was written.
+fn chooses_its_rows(stage: &Stage, statement: &Statement) -> bool {
+    let Binding::Boundary {
+        pattern: Pattern::Statement(text) | Pattern::Transaction(text),
+        ..
+    } = &stage.binding
+    else {
+        return false;
+    };
+    let written = statement.sql.to_string().to_ascii_lowercase();
+    statement.wrote.is_some_and(|rows| rows > 0)
+        && statement.sql.values().is_empty()
+        && !statement.sql.takes_lists_apart()
+        && written.trim_start().starts_with("insert")
+        && written.contains(" where ")
+        && statement.sql.find(text) == Some(Found::Main)
+}
+
+/// The statement that takes back what an end of this stage wrote.
+fn deletion_of(stage: &Stage) -> Option<Sql> {
+    let Binding::Boundary {
+        pattern: Pattern::Statement(text) | Pattern::Transaction(text),
+        ..
+    } = &stage.binding
+    else {
+        return None;
+    };
+    let text = text.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.as_slice() {
+        [insert, into, table, ..]
+            if insert.eq_ignore_ascii_case("insert") && into.eq_ignore_ascii_case("into") =>
+        {
+            let table = table.split('(').next()?;
+            Some(Sql::from(format!("delete from {table}")))
+        }
+        _ => None,
     }
 }
 

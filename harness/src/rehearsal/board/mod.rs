@@ -11,6 +11,7 @@
 mod boundary;
 mod calls;
 mod clearing;
+mod consumers;
 mod cuts;
 mod decision;
 mod doom;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::quiet::LONG_REST;
 use super::super::unrest::Reason;
 use super::state::{Receive, State};
 use super::{Board, Life};
@@ -69,16 +70,19 @@ impl Board {
     fn unasked(&self, state: &State, reasons: &mut Vec<Reason>) {
         let living = state.living.keys();
         for incarnation in living.filter(|one| !state.left_standing.contains(*one)) {
-            let process = self.0.manifest.processes.get(&incarnation.role);
-            let consumes = process.map(|process| process.consumes.as_slice());
+            let consumes = self.consumed(state, &incarnation.role);
             let own = Author::Process(incarnation.clone());
             let effect = state.effects.of(&own);
-            for (dependency, queue) in consumes.unwrap_or_default() {
+            for ((dependency, queue), said) in &consumes {
                 let latest = self.latest_receive(state, incarnation, dependency, queue);
+                // What nobody says need not be asked again and again.
+                if !said && self.rests(state, incarnation, LONG_REST) {
+                    continue;
+                }
                 if latest.is_none_or(|receive| !receive.empty_handed || receive.began <= effect) {
                     reasons.push(Reason::NotAsked {
                         consumer: incarnation.clone(),
-                        queue: (consumes.is_some_and(|all| all.len() > 1)).then(|| queue.clone()),
+                        queue: (consumes.len() > 1).then(|| queue.clone()),
                         effect,
                         ever: latest.is_some(),
                     });
@@ -134,7 +138,10 @@ impl Board {
         incarnation: &Incarnation,
         so_long: Duration,
     ) -> bool {
-        let state = self.state();
+        self.rests(&self.state(), incarnation, so_long)
+    }
+
+    fn rests(&self, state: &State, incarnation: &Incarnation, so_long: Duration) -> bool {
         let author = Author::Process(incarnation.clone());
         let receives = |call| state.receives.values().any(|receive| receive.call == call);
         let mut open = state.open.iter();
@@ -200,17 +207,13 @@ impl Board {
         dependency: &DependencyName,
         queue: &str,
     ) -> bool {
-        self.state().living.iter().any(|(incarnation, life)| {
+        let state = self.state();
+        state.living.iter().any(|(incarnation, life)| {
             *life == Life::Running
                 && self
-                    .0
-                    .manifest
-                    .processes
-                    .get(&incarnation.role)
-                    .is_some_and(|process| {
-                        let mut consumed = process.consumes.iter();
-                        consumed.any(|(of, name)| of == dependency && name == queue)
-                    })
+                    .consumed(&state, &incarnation.role)
+                    .iter()
+                    .any(|((of, name), _)| of == dependency && name == queue)
         })
     }
 }

@@ -99,6 +99,7 @@ impl Board {
                     .and_then(serde_json::Value::as_u64),
             });
             let queue = request.queue.clone().unwrap_or_default();
+            self.note_taker(&mut state, &incarnation.role, &call.dependency, &queue);
             let at = (incarnation.clone(), call.dependency.clone(), queue);
             state.receives.insert(at, receive);
         }

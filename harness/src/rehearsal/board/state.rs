@@ -56,6 +56,8 @@ pub(super) struct State {
     pub(super) gates: BTreeMap<Incarnation, Arc<Gate>>,
     /// The latest receive of each consumer at each queue, by the name it has at its server.
     pub(super) receives: BTreeMap<(Incarnation, DependencyName, String), Receive>,
+    /// Who asked which queue for messages, ever: the queue as the manifest names it.
+    pub(super) takers: BTreeSet<(RoleName, DependencyName, String)>,
     /// Incarnations that made the call which shows that they are ready.
     pub(super) called: BTreeSet<Incarnation>,
     /// By the timer's place in the manifest.

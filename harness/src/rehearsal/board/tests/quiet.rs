@@ -57,6 +57,50 @@ async fn a_consumer_of_several_queues_asks_each_of_them() {
     assert_eq!(bench.reasons(&[]), Vec::<String>::new());
 }
 
+/// A packer of which nobody says what it consumes.
+fn unsaid() -> Bench {
+    let bench = Bench::with_manifest(|manifest| {
+        let packer = manifest.processes.get_mut(&RoleName::new("packer"));
+        packer.unwrap().consumes.clear();
+    });
+    bench.with(&["M1"])
+}
+
+#[tokio::test]
+async fn whoever_asks_for_messages_is_a_consumer_though_nobody_says_so() {
+    let bench = unsaid();
+    assert_eq!(bench.board.without_consumer().len(), 1);
+    let call = bench.receive(&bench.packer);
+    let _ = bench.before(&call).await;
+    assert_eq!(bench.board.without_consumer(), []);
+    let call = bench.insert("tries", "job-M1");
+    let _ = bench.whole(&call).await;
+    assert!(says(
+        &bench.reasons(&[]),
+        "packer-1#1 has not asked for more"
+    ));
+    let inferred = bench.board.note_consumers();
+    assert!(says(&inferred, "was taken for a consumer"), "{inferred:?}");
+}
+
+#[tokio::test]
+async fn a_consumer_that_asks_another_queue_than_is_said_is_a_doubt() {
+    let bench = Bench::with_manifest(|manifest| {
+        let packer = manifest.processes.get_mut(&RoleName::new("packer"));
+        packer.unwrap().consumes = vec![("queue".into(), "dead".to_owned())];
+    });
+    let call = bench.receive(&bench.packer);
+    let _ = bench.before(&call).await;
+    let _ = bench.board.note_consumers();
+    assert!(bench.fault_entries().contains(&"doubt"));
+    // One that asks both is none.
+    let bench = idle().await;
+    let call = bench.action_on(&bench.packer, "dead", "ReceiveMessage", json!({}));
+    let _ = bench.before(&call).await;
+    let _ = bench.board.note_consumers();
+    assert!(!bench.fault_entries().contains(&"doubt"));
+}
+
 #[tokio::test]
 async fn what_a_living_owner_has_in_hand_is_named_with_its_owner() {
     let bench = idle().await;
