@@ -154,7 +154,7 @@ impl Told {
             receipt: format!("{copy}-{}", self.calls),
             message: Some(message.clone()),
             deliverable: true,
-            body: Blob::of(b"{}"),
+            body: None,
         });
     }
 
@@ -175,26 +175,27 @@ impl Told {
         self.calls += 1;
         let call = CallId(self.calls);
         self.append(Event::Called {
-            actions: Vec::new(),
+            kind: None,
+            actions: Vec::new().into(),
             receipts: Vec::new(),
             call,
             connection: ConnectionId(1),
             author: packer(),
             dependency: dependency.into(),
-            summary: "a call".to_owned(),
+            summary: "a call".into(),
             messages: Vec::new(),
             attribution: Attribution::None,
-            content: Blob::of(b""),
+            content: None,
             shape: None,
         });
         self.append(Event::Replied {
             status: None,
             wrote: false,
             call,
-            summary: "200".to_owned(),
+            summary: "200".into(),
             deliverable: true,
             ok: true,
-            content: Blob::of(b""),
+            content: None,
         });
         call
     }

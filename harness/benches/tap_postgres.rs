@@ -23,6 +23,8 @@ use rehearsal::tap::{
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, PgConnection};
 
+#[path = "tap_postgres/bulk.rs"]
+mod bulk;
 #[path = "../tests/it/needs.rs"]
 #[expect(dead_code, reason = "tests need more")]
 mod needs;
@@ -89,6 +91,7 @@ fn main() {
             measure(&mut direct, &mut direct_times).await;
             measure(&mut tapped, &mut tapped_times).await;
         }
+        bulk::measure(&mut direct, &mut tapped).await;
         (direct_times, tapped_times)
     });
     direct.sort_unstable();

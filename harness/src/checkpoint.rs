@@ -147,7 +147,7 @@ async fn serve(stream: TcpStream, context: ConnectionContext, token: Arc<str>) -
 async fn announcements(client: &mut Client, context: &ConnectionContext, token: &str) -> Ending {
     loop {
         let request = match client.request().await {
-            Incoming::Request(request) => request,
+            Incoming::Request(request, _) => request,
             Incoming::Left => return Ending::left(),
             Incoming::Refused(malformed) => {
                 client.refuse(&malformed).await;
@@ -271,6 +271,7 @@ mod tests {
             query: query.map(str::to_owned),
             headers: Vec::new(),
             body: Bytes::from_static(body.as_bytes()),
+            is_cut: false,
         }
     }
 

@@ -222,6 +222,7 @@ mod tests {
             query: None,
             headers: vec![("x-job".to_owned(), "7".to_owned())],
             body: Bytes::from_static(br#"{"job":{"ids":["a",12]}}"#),
+            is_cut: false,
         }
     }
 

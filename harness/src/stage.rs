@@ -480,6 +480,25 @@ fn bound<'m>(
         })
 }
 
+/// Whether something that is looked for in calls to this dependency stands in their bodies.
+pub fn reads_bodies(manifest: &Manifest, dependency: &DependencyName) -> bool {
+    let is_body = |place: &Place| matches!(place, Place::Body(_));
+    let recognised = match manifest.messages.recognise.get(dependency) {
+        Some(Recognise::Places(places)) => places.iter().any(is_body),
+        _ => false,
+    };
+    let captured = || {
+        manifest.stages.values().any(|stage| {
+            let is_bound = matches!(&stage.binding,
+                Binding::Boundary { dependency: of, .. } if of == dependency);
+            let mut places = stage.capture.values();
+            is_bound
+                && places.any(|place| matches!(place, CapturePlace::Place(place) if is_body(place)))
+        })
+    };
+    recognised || captured()
+}
+
 fn took_place(reply: &Reply) -> bool {
     match reply {
         Reply::Http(_) => true,

@@ -12,7 +12,9 @@ const INLINE: usize = 512;
 /// Content that a history refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blob {
-    /// SHA-256 in hex: the name of the file under `blobs/` when it is not inline.
+    /// SHA-256 in hex: the name of the file under `blobs/` when it is not inline. Empty
+    /// where nobody compares what is inline.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sha256: String,
     /// Length in bytes.
     pub len: u64,
@@ -27,6 +29,13 @@ pub struct Blob {
 impl Blob {
     /// Describes `content`.
     pub fn of(content: &[u8]) -> Self {
+        Self {
+            sha256: hex(&Sha256::digest(content)),
+            ..Self::inline(content)
+        }
+    }
+
+    fn inline(content: &[u8]) -> Self {
         let short = content.len() <= INLINE;
         let text = short
             .then(|| std::str::from_utf8(content).ok().map(str::to_owned))
@@ -34,11 +43,24 @@ impl Blob {
         let base64 = (short && text.is_none())
             .then(|| base64::engine::general_purpose::STANDARD.encode(content));
         Self {
-            sha256: hex(&Sha256::digest(content)),
+            sha256: String::new(),
             len: content.len() as u64,
             text,
             base64,
         }
+    }
+
+    /// Describes content of a call, of which only what is not inline needs a name; nothing
+    /// if it is empty.
+    pub fn of_call(content: &[u8]) -> Option<Box<Self>> {
+        if content.is_empty() {
+            return None;
+        }
+        let mut blob = Self::inline(content);
+        if !blob.is_inline() {
+            blob.sha256 = hex(&Sha256::digest(content));
+        }
+        Some(Box::new(blob))
     }
 
     /// Whether the entry itself holds the content.
@@ -47,7 +69,7 @@ impl Blob {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Blob;
+use super::{Blob, Shared, Text, Words};
 use crate::ids::{
     Author, CallId, ConnectionId, DependencyName, FaultId, Incarnation, MessageName, RoleName,
     StageName,
@@ -14,7 +14,7 @@ use crate::tap::{Extent, Side};
 
 /// The version of the history's format. A change that an older reader would
 /// misunderstand raises it.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One line of a history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -121,7 +121,22 @@ pub enum Event {
         /// How.
         reason: String,
     },
-    /// A call was read whole; no byte of it was forwarded yet.
+    /// What all calls of one kind have in common. It stands before the first of them.
+    Kind {
+        /// Its number.
+        kind: u64,
+        /// The summary of the first of them.
+        summary: Text,
+        /// See [`Event::Called`].
+        #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
+        actions: Words,
+        /// See [`Event::Called`].
+        shape: Shared<Shape>,
+        /// The statements of the first of them, one a line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        statements: Option<Text>,
+    },
+    /// A call was read, whole or so much of it as is held; no byte of it was forwarded yet.
     Called {
         /// The call.
         call: CallId,
@@ -131,25 +146,32 @@ pub enum Event {
         author: Author,
         /// To whom.
         dependency: DependencyName,
+        /// What kind of call it is: what stands there is not written again. None in
+        /// histories that are older than this member.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<u64>,
         /// What it asks for, in a line for people: `ReceiveMessage jobs`.
-        summary: String,
+        #[serde(default, skip_serializing_if = "Text::is_empty")]
+        summary: Text,
         /// The action of a queue, the method of a request, the first three words of
         /// each statement in lower case (once only the first). Empty in histories that are older than this member.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        actions: Vec<String>,
+        #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
+        actions: Words,
         /// What it asks for, without what differs from message to message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        shape: Option<Shape>,
+        shape: Option<Shared<Shape>>,
         /// The messages it is about, as far as known then.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages: Vec<MessageName>,
         /// How it was attributed.
+        #[serde(default, skip_serializing_if = "Attribution::is_none")]
         attribution: Attribution,
         /// The deliveries that it names, at a queue.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         receipts: Vec<String>,
-        /// Body, statement or parameters.
-        content: Blob,
+        /// Body or parameters; the statements too, where they are not those of its kind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Content,
     },
     /// A call reached its dependency only partly, or not at all.
     NotForwarded {
@@ -163,7 +185,7 @@ pub enum Event {
         /// The call.
         call: CallId,
         /// The outcome in a line for people: `200`, `COMMIT`, `error 40001 …`.
-        summary: String,
+        summary: Text,
         /// The status code, where the protocol has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
@@ -171,11 +193,27 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         wrote: bool,
         /// Whether a caller was there to get it.
+        #[serde(default = "yes", skip_serializing_if = "is_so")]
         deliverable: bool,
         /// Whether it reports success.
+        #[serde(default = "yes", skip_serializing_if = "is_so")]
         ok: bool,
-        /// What it holds.
-        content: Blob,
+        /// What it holds, unless other entries tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Content,
+    },
+    /// A body that was passed on as it came is over.
+    Streamed {
+        /// Of this call.
+        call: CallId,
+        /// Its own body, or its reply's.
+        side: Side,
+        /// How many bytes passed.
+        len: u64,
+        /// Their SHA-256 in hex.
+        sha256: String,
+        /// Whether it came to its end.
+        whole: bool,
     },
     /// The harness answered in the dependency's place, dropped the call, or dropped
     /// or replaced the reply.
@@ -241,7 +279,8 @@ pub enum Event {
         /// Whether a caller was there to get it.
         deliverable: bool,
         /// Its content.
-        body: Blob,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Content,
     },
     /// A queue deleted a message at the request of its receiver.
     Deleted {
@@ -570,8 +609,45 @@ pub struct Other {
     pub message: Option<MessageName>,
 }
 
+/// Content of a call or reply, where there is any. The file has it: memory does not keep it.
+pub type Content = Option<Box<Blob>>;
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+fn is_so(value: &bool) -> bool {
+    *value
+}
+
+impl Attribution {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde asks with a reference"
+    )]
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+impl Event {
+    /// Takes out what memory does not keep.
+    pub(super) fn forget_content(&mut self) {
+        match self {
+            Self::Called { content, .. }
+            | Self::Replied { content, .. }
+            | Self::Delivered { body: content, .. } => *content = None,
+            _ => {}
+        }
+    }
+}
+
 /// How a call's messages were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
     /// By an id in the call.
@@ -579,6 +655,7 @@ pub enum Attribution {
     /// By the one message that its author had in hand.
     InHand,
     /// Not at all.
+    #[default]
     None,
 }
 

@@ -31,11 +31,16 @@ pub(super) fn heed(entries: &mut [Entry], entry: &Entry) -> Heeded {
         } if declared == message => kills.clone(),
         _ => None,
     });
-    let index = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
-    match entries.get_mut(index) {
+    let index = place(entries, *seq);
+    match entries.get_mut(index).filter(|earlier| earlier.seq == *seq) {
         Some(earlier) => name(earlier, message, announced.as_deref()),
         None => Heeded::Nothing,
     }
+}
+
+/// Where an entry stands, if it does: those that are over are not in memory.
+pub(super) fn place(entries: &[Entry], seq: u64) -> usize {
+    entries.partition_point(|entry| entry.seq < seq)
 }
 
 fn name(earlier: &mut Entry, message: &MessageName, announced: Option<&str>) -> Heeded {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use super::kinds::Told;
 use super::{Entry, Event, SCHEMA, naming};
 
 /// A file is no history that can be judged.
@@ -46,6 +47,16 @@ pub enum UnreadableHistory {
         path: PathBuf,
         /// Its schema.
         found: u32,
+    },
+    /// A call is of a kind that nothing before it tells of.
+    #[error(
+        "{path}:{line} is a call of a kind that no entry before it tells of; entries were taken out, so nothing follows from it"
+    )]
+    Kind {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
     },
     /// An entry is missing, or stands in the wrong place.
     #[error(
@@ -110,8 +121,9 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 }
 
 fn append(path: &Path, text: &str, entries: &mut Vec<Entry>) -> Result<(), UnreadableHistory> {
+    let mut told = Told::default();
     for (line, content) in (1..).zip(text.lines()) {
-        let entry: Entry =
+        let mut entry: Entry =
             serde_json::from_str(content).map_err(|source| match schema_of(content) {
                 Some(found) if line == 1 && found != SCHEMA => UnreadableHistory::Schema {
                     path: path.to_owned(),
@@ -132,6 +144,12 @@ fn append(path: &Path, text: &str, entries: &mut Vec<Entry>) -> Result<(), Unrea
         }
         if line == 1 {
             begins(path, &entry)?;
+        }
+        if !told.restore(&mut entry.event) {
+            return Err(UnreadableHistory::Kind {
+                path: path.to_owned(),
+                line,
+            });
         }
         naming::heed(entries, &entry);
         entries.push(entry);

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::{Entry, Event};
-use crate::ids::{MessageName, RoleName, StageName};
+use super::{Entry, Event, Shared};
+use crate::ids::{Incarnation, MessageName, RoleName, StageName};
+use crate::shape::Shape;
 
 /// Figures of a history up to its last entry.
 #[derive(Debug, Default)]
@@ -12,8 +13,23 @@ pub struct Tally {
     stages: HashMap<StageName, OfStage>,
     extensions: HashMap<MessageName, usize>,
     calls: HashMap<RoleName, usize>,
+    callers: Vec<Incarnation>,
+    shapes: HashMap<u64, Shared<Shape>>,
+    /// Every call of a process: when, who (a place in `callers`), and of which kind.
+    made: Vec<(u64, u32, u64)>,
     jobs: HashMap<MessageName, String>,
     aliases: HashMap<MessageName, String>,
+}
+
+/// A call that was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Made<'t> {
+    /// Microseconds since the rehearsal began.
+    pub at_us: u64,
+    /// By whom.
+    pub by: &'t Incarnation,
+    /// Its shape.
+    pub shape: &'t Shape,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +53,16 @@ impl Tally {
         tally
     }
 
+    /// Counts anew what is known of messages. Calls are not counted again: memory has not
+    /// all of them.
+    pub(super) fn rename(&mut self, entries: &[Entry]) {
+        let of_messages = Self::of(entries);
+        self.stages = of_messages.stages;
+        self.extensions = of_messages.extensions;
+        self.jobs = of_messages.jobs;
+        self.aliases = of_messages.aliases;
+    }
+
     /// Entries come in their order, but for those that were named late.
     pub(super) fn feed(&mut self, entry: &Entry) {
         match &entry.event {
@@ -54,9 +80,17 @@ impl Tally {
                 seconds,
                 ..
             } if *seconds > 0 => *self.extensions.entry(message.clone()).or_default() += 1,
-            Event::Called { author, .. } => {
+            Event::Called {
+                author,
+                kind,
+                shape,
+                ..
+            } => {
                 if let Some(by) = author.incarnation() {
                     *self.calls.entry(by.role.clone()).or_default() += 1;
+                    if let (Some(kind), Some(shape)) = (kind, shape) {
+                        self.note_made(entry.at_us, by, *kind, shape);
+                    }
                 }
             }
             Event::Accepted { message, job } => {
@@ -68,6 +102,33 @@ impl Tally {
             }
             _ => {}
         }
+    }
+
+    fn note_made(&mut self, at_us: u64, by: &Incarnation, kind: u64, shape: &Shared<Shape>) {
+        let known = self.callers.iter().rposition(|caller| caller == by);
+        let place = known.unwrap_or_else(|| {
+            self.callers.push(by.clone());
+            self.callers.len() - 1
+        });
+        self.shapes.entry(kind).or_insert_with(|| shape.clone());
+        let who = u32::try_from(place).unwrap_or(u32::MAX);
+        self.made.push((at_us, who, kind));
+    }
+
+    /// Every call of a process, in order.
+    pub fn made(&self) -> impl Iterator<Item = Made<'_>> {
+        self.made.iter().filter_map(|(at_us, who, kind)| {
+            Some(Made {
+                at_us: *at_us,
+                by: self.callers.get(*who as usize)?,
+                shape: self.shapes.get(kind)?,
+            })
+        })
+    }
+
+    /// Whether an incarnation made any call.
+    pub fn has_called(&self, incarnation: &Incarnation) -> bool {
+        self.callers.contains(incarnation)
     }
 
     /// How many times a message has passed a stage.

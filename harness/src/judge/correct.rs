@@ -4,8 +4,10 @@
 
 use proptest::prelude::*;
 
-use super::story::{Story, packer};
-use crate::history::{DeathCause, Event};
+use super::story::{MANIFEST, Story, packer};
+use super::{Evidence, judge};
+use crate::history::{Attribution, DeathCause, Entry, Event, Text};
+use crate::ids::{Author, CallId, ConnectionId};
 
 /// What becomes of one delivery.
 #[derive(Clone, Copy, Debug)]
@@ -260,4 +262,74 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn what_memory_drops_changes_no_judgement(
+        courses in prop::collection::vec(course(), 1..5),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
+        which in any::<prop::sample::Index>(),
+        calls in prop::collection::vec(any::<(prop::sample::Index, bool, bool)>(), 0..30),
+    ) {
+        let story = mixed(&courses, &picks);
+        let ends = places(&story, is_end);
+        for story in [story.without(*which.get(&ends)), story] {
+            let whole = with_calls(&story, &calls);
+            let mut kept = whole.clone();
+            crate::history::thin(&mut kept);
+            let manifest = &*MANIFEST;
+            let judged = |entries: &[Entry]| judge(Evidence { manifest, entries });
+            let (all, few) = (judged(&whole), judged(&kept));
+            prop_assert_eq!(all.verdict, few.verdict);
+            prop_assert_eq!(all.violations, few.violations);
+            prop_assert_eq!(all.errors, few.errors);
+            prop_assert_eq!(all.unproven, few.unproven);
+        }
+    }
+}
+
+/// A story with ordinary calls between its events, about a message or not, that wrote
+/// something or not.
+fn with_calls(story: &Story, calls: &[(prop::sample::Index, bool, bool)]) -> Vec<Entry> {
+    let mut events = story.events().to_vec();
+    for (number, (place, named, wrote)) in (1_000_000..).zip(calls) {
+        let call = CallId(number);
+        let (from, to) = (place.index(events.len() - 1) + 1, events.len());
+        let replied = Event::Replied {
+            call,
+            summary: Text::default(),
+            status: None,
+            wrote: *wrote,
+            deliverable: true,
+            ok: true,
+            content: None,
+        };
+        events.insert(from + (to - from) / 2, replied);
+        let called = Event::Called {
+            call,
+            connection: ConnectionId(1),
+            author: Author::Process(packer(1)),
+            dependency: "database".into(),
+            kind: None,
+            summary: Text::default(),
+            actions: vec!["update orders set".to_owned()].into(),
+            shape: None,
+            messages: named.then(|| "M1".into()).into_iter().collect(),
+            attribution: if *named {
+                Attribution::Id
+            } else {
+                Attribution::None
+            },
+            receipts: Vec::new(),
+            content: None,
+        };
+        events.insert(from, called);
+    }
+    (1..)
+        .zip(events)
+        .map(|(seq, event)| Entry {
+            seq,
+            at_us: seq,
+            event,
+        })
+        .collect()
 }

@@ -18,8 +18,8 @@ pub struct Ledger {
     /// as it stood in the request. What is for a group, or for nobody by a stage of the fleet,
     /// is none of them.
     pub strange_writes: BTreeSet<(u64, Option<String>)>,
-    /// How many entries were read.
-    read: usize,
+    /// The last entry that was read.
+    read: u64,
     names: Names,
     /// All copies that a queue took or handed over, foreign ones too.
     copies: HashMap<String, Copy>,
@@ -70,11 +70,11 @@ impl Ledger {
 
     /// Reads what was appended to a history since it was read last.
     pub fn catch_up(&mut self, evidence: Evidence<'_>) {
-        if self.read >= evidence.entries.len() {
+        if self.read >= evidence.last() {
             return;
         }
         // Entries that were read without their message are read again.
-        let new = &evidence.entries[self.read..];
+        let new = evidence.since(self.read);
         if self.read > 0
             && new
                 .iter()
@@ -97,10 +97,10 @@ impl Ledger {
     }
 
     fn feed_from(&mut self, evidence: Evidence<'_>) {
-        for entry in &evidence.entries[self.read..] {
+        for entry in evidence.since(self.read) {
             self.feed(evidence.manifest, entry);
         }
-        self.read = evidence.entries.len();
+        self.read = evidence.last();
     }
 
     fn feed(&mut self, manifest: &Manifest, entry: &Entry) {

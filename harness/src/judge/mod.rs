@@ -26,6 +26,7 @@ pub use finding::Finding;
 pub use hands::{Asked, Hands};
 pub use ledger::Ledger;
 pub use totals::{Count, Figure, count, count_each, performed_writes, repeated_writes};
+pub(crate) use verdict::judge_by;
 pub use verdict::{Fault, Judgement, Verdict, judge, submitted};
 
 use crate::history::Entry;
@@ -54,6 +55,19 @@ pub struct Evidence<'a> {
     pub manifest: &'a Manifest,
     /// What was seen.
     pub entries: &'a [Entry],
+}
+
+impl<'a> Evidence<'a> {
+    /// What came after an entry. Entries that are over may be missing: they are numbered,
+    /// not counted.
+    fn since(self, seq: u64) -> &'a [Entry] {
+        &self.entries[self.entries.partition_point(|entry| entry.seq <= seq)..]
+    }
+
+    /// The last entry's number; 0: there is none.
+    fn last(self) -> u64 {
+        self.entries.last().map_or(0, |entry| entry.seq)
+    }
 }
 
 /// A rule that a history breaks.

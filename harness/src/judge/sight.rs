@@ -11,14 +11,13 @@ use crate::manifest::{Binding, Pattern};
 use crate::protocol::redis::KeyPattern;
 
 /// Doubts that a history shows as a whole, beside those that were noted as it was made.
-pub(super) fn doubts(evidence: Evidence<'_>) -> Vec<Finding> {
-    let ledger = Ledger::of(evidence);
+pub(super) fn doubts(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Finding> {
     let stages = Stages::of(evidence);
-    let mut doubts = ends_of_nobody(evidence, &ledger, &stages);
+    let mut doubts = ends_of_nobody(evidence, ledger, &stages);
     doubts.extend(unseen_totals(evidence, &stages));
-    doubts.extend(nameless_ends(evidence, &ledger, &stages));
-    doubts.extend(strange_jobs(evidence, &ledger));
-    doubts.extend(nameless_writes(&ledger));
+    doubts.extend(nameless_ends(evidence, ledger, &stages));
+    doubts.extend(strange_jobs(evidence, ledger));
+    doubts.extend(nameless_writes(ledger));
     doubts
 }
 

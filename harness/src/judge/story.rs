@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use super::{Evidence, Judgement, judge};
-use crate::history::{Attribution, Blob, DeathCause, Entry, Event, SCHEMA};
+use crate::history::{Attribution, Blob, DeathCause, Entry, Event, SCHEMA, Shared};
 use crate::ids::{Author, CallId, ConnectionId, FaultId, Incarnation, MessageName};
 use crate::manifest::Manifest;
 use crate::shape::{Asked, Shape};
@@ -137,18 +137,19 @@ impl Story {
         let call = self.next_call();
         let (action, queue) = summary.split_once(' ').unwrap_or((summary, ""));
         self.then(Event::Called {
+            kind: None,
             call,
             connection: ConnectionId(1),
             author: Author::Process(by.clone()),
             dependency: "queue".into(),
-            shape: Some(Shape {
+            shape: Some(Shared::from(Shape {
                 dependency: "queue".into(),
                 asked: Asked::Action {
                     action: action.to_owned(),
                     queue: (!queue.is_empty()).then(|| queue.to_owned()),
                 },
-            }),
-            summary: summary.to_owned(),
+            })),
+            summary: summary.into(),
             actions: summary
                 .split(' ')
                 .next()
@@ -158,7 +159,7 @@ impl Story {
             messages: Vec::new(),
             attribution: Attribution::None,
             receipts: Vec::new(),
-            content: Blob::of(b""),
+            content: None,
         })
     }
 
@@ -201,7 +202,7 @@ impl Story {
             receipt,
             message: Some(message.into()),
             deliverable: true,
-            body: Blob::of(b"{}"),
+            body: None,
         })
     }
 

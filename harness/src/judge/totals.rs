@@ -35,7 +35,8 @@ pub fn count_each(evidence: Evidence<'_>, witness: &Witness) -> BTreeMap<Message
 /// A figure that is counted as a history grows.
 #[derive(Debug, Default)]
 pub struct Count {
-    read: usize,
+    /// The last entry that was read.
+    read: u64,
     figure: Figure,
     seen: BTreeSet<(String, Option<MessageName>)>,
 }
@@ -46,11 +47,11 @@ impl Count {
         if witness.by.is_none() {
             self.figure.entry(String::new()).or_default();
         }
-        let later = evidence.entries.get(self.read..).unwrap_or_default();
+        let later = evidence.since(self.read);
         for (message, captured, step) in passages(later, witness) {
             self.add(witness, message, captured, step);
         }
-        self.read = evidence.entries.len();
+        self.read = evidence.last();
         &self.figure
     }
 

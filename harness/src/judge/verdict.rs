@@ -5,7 +5,7 @@ mod deaths;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::totals::last_counted;
-use super::{COPIES, Evidence, Finding, Ground, Violation, invariant, sight};
+use super::{COPIES, Evidence, Finding, Ground, Ledger, Violation, invariant, sight};
 use crate::history::{DeathCause, Entry, Event};
 use crate::ids::{FaultId, MessageName};
 
@@ -93,12 +93,17 @@ pub struct Judgement {
 /// that outweighs what was not proven. A doubt about the harness's own sight outweighs a
 /// promise that seems broken because something was not seen.
 pub fn judge(evidence: Evidence<'_>) -> Judgement {
-    let mut violations = invariant::violations(evidence);
+    judge_by(evidence, &Ledger::of(evidence))
+}
+
+/// Like [`judge`], by a ledger that has read all of it.
+pub(crate) fn judge_by(evidence: Evidence<'_>, ledger: &Ledger) -> Judgement {
+    let mut violations = invariant::violations(evidence, ledger);
     let deaths = deaths::unexpected(evidence);
     violations.extend(deaths.violations);
     let contradictions = contradictions(evidence, &violations);
     violations.extend(contradictions);
-    let shown = sight::doubts(evidence);
+    let shown = sight::doubts(evidence, ledger);
     let doubts = noted(evidence, true).chain(shown.iter().cloned()).collect();
     let mut errors: Vec<Finding> = noted(evidence, false).chain(shown).collect();
     errors.extend(deaths.errors);

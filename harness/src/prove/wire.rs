@@ -62,7 +62,7 @@ pub(super) fn wire(
             .incarnation()
             .filter(|by| by.role.as_str() != OPERATOR)
         {
-            sites.insert((by.role.clone(), shape.clone()));
+            sites.insert((by.role.clone(), (**shape).clone()));
         }
     }
     let mut variants = Vec::new();

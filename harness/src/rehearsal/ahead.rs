@@ -1,6 +1,7 @@
 //! What only time would end at a queue or a service, ended at once.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use reqwest::StatusCode;
 use uuid::Uuid;
@@ -82,8 +83,47 @@ impl Rehearsal {
             let reason = "only the queue server of the harness can be told so".to_owned();
             return Err(refused(dependency, queue, reason));
         }
-        let place = format!("http://{}{}{what}", service.address, admin::PREFIX);
         let body = serde_json::to_vec(&admin::OneMessage { message_id }).unwrap_or_default();
+        self.tell_queue(dependency, queue, (service.address, what), body)
+            .await
+    }
+
+    /// Lets the long polls that wait on a queue of the manifest go without a message, as the
+    /// end of their time would; in real time, and at another queue server, it is left to that.
+    pub(super) async fn release_polls(
+        &self,
+        dependency: &DependencyName,
+        queue: &str,
+    ) -> Result<(), DependencyError> {
+        let service = self.dependencies.queues.get(dependency);
+        let own = service.and_then(|service| Some((service.address, service.queues.get(queue)?)));
+        let Some((address, served)) = own else {
+            return Ok(());
+        };
+        if self.processes.is_real_time()
+            || !self.venue.keeps_callers(dependency, &self.dependencies)
+        {
+            return Ok(());
+        }
+        let queue = served.name.clone();
+        let release = admin::Release {
+            queue: queue.clone(),
+        };
+        let body = serde_json::to_vec(&release).unwrap_or_default();
+        self.tell_queue(dependency, &queue, (address, "release"), body)
+            .await
+            .map(drop)
+    }
+
+    /// Whether the queue server knows what it is told of.
+    async fn tell_queue(
+        &self,
+        dependency: &DependencyName,
+        queue: &str,
+        (address, what): (SocketAddr, &str),
+        body: Vec<u8>,
+    ) -> Result<bool, DependencyError> {
+        let place = format!("http://{address}{}{what}", admin::PREFIX);
         let asked = async {
             let client = reqwest::Client::builder().no_proxy().build()?;
             client.post(place).body(body).send().await

@@ -1,7 +1,7 @@
 //! The calls that processes made, by their shape.
 
 use super::Rehearsal;
-use crate::history::{Entry, Event};
+use crate::history::{Made, Tally};
 use crate::ids::RoleName;
 use crate::shape::{Shape, Wanted};
 
@@ -9,10 +9,10 @@ use crate::shape::{Shape, Wanted};
 type Caller<'a> = (&'a RoleName, Option<u32>);
 
 /// Why there is none: the nearest calls of the same protocol that it did make.
-fn none_like(entries: &[Entry], by: Caller<'_>, wanted: &Wanted) -> String {
+fn none_like(tally: &Tally, by: Caller<'_>, wanted: &Wanted) -> String {
     const SHOWN: usize = 5;
     let role = by.0;
-    let made = entries.iter().filter_map(|entry| shape(entry, by));
+    let made = tally.made().filter_map(|made| shape(made, by));
     let nearest: Vec<String> = wanted
         .nearest(made, SHOWN)
         .into_iter()
@@ -27,26 +27,21 @@ fn none_like(entries: &[Entry], by: Caller<'_>, wanted: &Wanted) -> String {
     )
 }
 
-fn shape<'e>(entry: &'e Entry, (role, instance): Caller<'_>) -> Option<&'e Shape> {
-    let Event::Called { author, shape, .. } = &entry.event else {
-        return None;
-    };
-    let by = author.incarnation()?;
-    let is_its = by.role == *role && instance.is_none_or(|instance| by.instance == instance);
-    shape.as_ref().filter(|_| is_its)
+fn shape<'t>(made: Made<'t>, (role, instance): Caller<'_>) -> Option<&'t Shape> {
+    let is_its =
+        made.by.role == *role && instance.is_none_or(|instance| made.by.instance == instance);
+    is_its.then_some(made.shape)
 }
 
 impl Rehearsal {
     /// When a process made the calls of this shape, in microseconds since the rehearsal began.
     pub fn calls(&self, role: &RoleName, instance: Option<u32>, wanted: &Wanted) -> Vec<u64> {
-        self.board.history().read(|entries| {
-            entries
-                .iter()
-                .filter(|entry| {
-                    shape(entry, (role, instance)).is_some_and(|shape| wanted.is(shape))
-                })
-                .map(|entry| entry.at_us)
-                .collect()
+        self.board.history().tally(|tally| {
+            let made = tally.made();
+            let such = made.filter(|made| {
+                shape(*made, (role, instance)).is_some_and(|shape| wanted.is(shape))
+            });
+            such.map(|made| made.at_us).collect()
         })
     }
 
@@ -54,6 +49,6 @@ impl Rehearsal {
     pub fn no_call_like(&self, role: &RoleName, instance: Option<u32>, wanted: &Wanted) -> String {
         self.board
             .history()
-            .read(|entries| none_like(entries, (role, instance), wanted))
+            .tally(|tally| none_like(tally, (role, instance), wanted))
     }
 }

@@ -335,6 +335,7 @@ fn answered_job(
         query: None,
         headers,
         body,
+        is_cut: false,
     };
     let found = place::lookup(job, &as_request, std::iter::empty::<&str>());
     found.into_iter().next()

@@ -52,7 +52,7 @@ mod venue;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use backlog::BacklogError;
@@ -79,7 +79,7 @@ use self::processes::Processes;
 use crate::fault::Fault;
 use crate::history::{Event, History, HistoryError, SCHEMA};
 use crate::ids::{DependencyName, FaultId, MessageName, RoleName};
-use crate::judge::{Evidence, Judgement, Ledger, judge};
+use crate::judge::{Judgement, Ledger, judge_by};
 use crate::manifest::{Manifest, Protocol, Provide};
 use crate::outage::{Injection, RealServer};
 use crate::stub::{Performed, PlayedRoute, Stub};
@@ -361,11 +361,10 @@ impl Rehearsal {
 
     /// Judges all that was witnessed so far.
     pub fn judgement(&self) -> Judgement {
-        self.board.history().read(|entries| {
-            judge(Evidence {
-                manifest: &self.manifest,
-                entries,
-            })
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        self.evidence(|evidence| {
+            ledger.catch_up(evidence);
+            judge_by(evidence, &ledger)
         })
     }
 

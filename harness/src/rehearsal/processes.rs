@@ -45,6 +45,11 @@ struct Inner {
 }
 
 impl Processes {
+    /// Whether what only time would end is left to it.
+    pub(super) fn is_real_time(&self) -> bool {
+        self.0.real_time
+    }
+
     pub(super) fn new(
         board: Board,
         dependencies: Arc<Dependencies>,

@@ -14,7 +14,8 @@ const BREATH: Duration = Duration::from_secs(2);
 /// What was new so far, read entry by entry.
 #[derive(Debug)]
 pub(super) struct Progress {
-    read: usize,
+    /// The last entry that was read.
+    read: u64,
     seen: BTreeSet<New>,
     backlogs: BTreeMap<RoleName, i64>,
     /// When something new happened last, and where.
@@ -49,7 +50,8 @@ impl Progress {
 
     /// Reads what was appended since.
     pub(super) fn read(&mut self, entries: &[Entry]) {
-        for entry in &entries[self.read.min(entries.len())..] {
+        let later = entries.partition_point(|entry| entry.seq <= self.read);
+        for entry in &entries[later..] {
             if let Event::Delivered {
                 message,
                 message_id,
@@ -63,7 +65,7 @@ impl Progress {
                 self.note(entry.seq);
             }
         }
-        self.read = entries.len();
+        self.read = entries.last().map_or(self.read, |last| last.seq);
     }
 
     /// A backlog that shrinks is progress too.

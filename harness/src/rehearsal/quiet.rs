@@ -5,6 +5,7 @@
 //! each background timer ticked since the last effect of anybody else. A message that was
 //! accepted and is nowhere keeps it waiting for as long as it may take.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,9 +17,12 @@ use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::Incarnation;
 use crate::judge::OWNERLESS;
+use crate::manifest::Backlog;
 
 /// Between two looks at queue attributes of a service that tells of no changes.
 const TICK: Duration = Duration::from_millis(20);
+/// After a look, however much goes on: each entry is a change, and thousands come in a second.
+const PAUSE: Duration = Duration::from_millis(4);
 /// A timer that makes no call for so long has nothing to do.
 const REST: Duration = Duration::from_secs(1);
 /// Whoever deleted a message early and does nothing but receive for so long does not work
@@ -44,6 +48,7 @@ impl Rehearsal {
         let mut effect = self.board.last_effect();
         let mut watch = self.board.history().watch();
         let mut progress = Progress::new();
+        let mut released = BTreeSet::new();
         let mut settling = Settling::new(self.manifest.settle, effect, begun);
         loop {
             watch.mark_unchanged();
@@ -88,6 +93,16 @@ impl Rehearsal {
                 };
                 return Ok(Err(Box::new(not_quiet).into()));
             }
+            // Nothing else is waited for, and nothing happens before a poll's time is over.
+            let polls = |reason: &Reason| matches!(reason, Reason::NotAsked { ever: true, .. });
+            if !reasons.is_empty() && reasons.iter().all(polls) {
+                for poll in self.board.stale_polls() {
+                    if released.insert(poll.clone()) {
+                        self.release_polls(&poll.0, &poll.1).await?;
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
             tokio::select! {
                 _ = watch.changed() => {}
                 () = tokio::time::sleep(TICK) => {}
@@ -180,10 +195,10 @@ impl Rehearsal {
         Ok(reasons)
     }
 
-    /// Timers that have nothing to do: what is woken by something else than time (a
-    /// notice, say) does not look again by itself. Nothing waits for it, it has no
-    /// transaction or call open, and it has made no call for a while. Beside them: what
-    /// waits for those that have come to rest all the same.
+    /// Timers that have nothing to do: nothing waits for them, they have no transaction or
+    /// call open, and they have looked since the last effect, or made no call for a while:
+    /// what is woken by something else than time (a notice, say) does not look again by
+    /// itself. Beside them: what waits for those that have come to rest all the same.
     async fn idle_timers(
         &self,
         reasons: &[Reason],
@@ -197,7 +212,12 @@ impl Rehearsal {
                 continue;
             };
             let backlog = self.manifest.background[*timer].backlog.as_ref();
-            let Some(backlog) = backlog.filter(|_| self.board.is_at_rest(incarnation, REST)) else {
+            // A query costs little; whoever is asked otherwise is asked of those at rest alone.
+            let rests = |backlog: &Backlog| {
+                matches!(backlog, Backlog::Query(_)) && self.board.has_looked(*timer, incarnation)
+                    || self.board.is_at_rest(incarnation, REST)
+            };
+            let Some(backlog) = backlog.filter(|backlog| rests(backlog)) else {
                 continue;
             };
             match self.waiting(backlog).await? {

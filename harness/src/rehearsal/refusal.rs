@@ -76,7 +76,7 @@ fn is_touched(since: &[Entry]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Attribution, Blob};
+    use crate::history::{Attribution, Text};
     use crate::ids::{ConnectionId, FaultId};
     use crate::judge::story::{Story, packer};
     use crate::tap::Side;
@@ -87,17 +87,18 @@ mod tests {
                 message: "M1".into(),
             })
             .then(Event::Called {
+                kind: None,
                 shape: None,
                 call: CallId(1),
                 connection: ConnectionId(1),
                 author,
                 dependency: "shop".into(),
-                summary: String::new(),
-                actions: vec!["POST".to_owned()],
+                summary: Text::default(),
+                actions: vec!["POST".to_owned()].into(),
                 messages: Vec::new(),
                 attribution: Attribution::None,
                 receipts: Vec::new(),
-                content: Blob::of(b""),
+                content: None,
             })
             .then(Event::Injected {
                 call: CallId(1),

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::history::Said;
 use crate::protocol::redis;
 use crate::tap::{Call, Reply, Request, TransactionStatus};
 
@@ -84,13 +85,20 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The content of a call: body, parameters, or statements with their values.
-pub(super) fn request_content(call: &Call) -> Vec<u8> {
+/// What a call says: its body, parameters, or statements with their values.
+pub(super) fn said(call: &Call) -> Said {
     match &call.request {
-        Request::Http(request) => request.body.to_vec(),
-        Request::Sqs(request) => request.body.to_string().into_bytes(),
+        Request::Http(request) => Said {
+            statements: None,
+            content: request.body.to_vec(),
+        },
+        Request::Sqs(request) => Said {
+            statements: None,
+            content: request.body.to_string().into_bytes(),
+        },
         Request::Postgres(request) => {
-            let statements: Vec<String> = request
+            let statements: Vec<&str> = request.statements.iter().map(|one| &*one.sql).collect();
+            let bound: Vec<String> = request
                 .statements
                 .iter()
                 .map(|statement| {
@@ -99,12 +107,22 @@ pub(super) fn request_content(call: &Call) -> Vec<u8> {
                         .iter()
                         .map(|bind| format!("{bind:?}"))
                         .collect();
-                    format!("{} [{}]", &*statement.sql, binds.join(", "))
+                    format!("[{}]", binds.join(", "))
                 })
                 .collect();
-            statements.join("\n").into_bytes()
+            let binds_nothing = bound.iter().all(|values| values == "[]");
+            Said {
+                statements: Some(statements.join("\n")),
+                content: match binds_nothing {
+                    true => Vec::new(),
+                    false => bound.join("\n").into_bytes(),
+                },
+            }
         }
-        Request::Redis(request) => redis::describe::content(request),
+        Request::Redis(request) => Said {
+            statements: None,
+            content: redis::describe::content(request),
+        },
     }
 }
 
@@ -129,13 +147,32 @@ pub(super) fn reply(reply: &Reply) -> String {
     }
 }
 
-/// The content of a reply.
+/// The content of a reply, unless the facts that follow it tell all of it.
 pub(super) fn reply_content(reply: &Reply) -> Vec<u8> {
     match reply {
         Reply::Http(reply) => reply.body.to_vec(),
+        Reply::Sqs(_) if is_success(reply) && is_told(reply) => Vec::new(),
         Reply::Sqs(reply) => reply.body.to_string().into_bytes(),
         Reply::Redis(reply) => redis::describe::reply_content(reply),
         Reply::Postgres(_) | Reply::Broken { .. } => Vec::new(),
+    }
+}
+
+/// Whether a queue's answer holds nothing but what was sent or handed over.
+fn is_told(reply: &Reply) -> bool {
+    const TOLD: [&str; 5] = [
+        "Messages",
+        "MessageId",
+        "MD5OfMessageBody",
+        "MD5OfMessageAttributes",
+        "SequenceNumber",
+    ];
+    let Reply::Sqs(reply) = reply else {
+        return false;
+    };
+    match &reply.body {
+        Value::Object(members) => members.keys().all(|name| TOLD.contains(&name.as_str())),
+        body => body.is_null(),
     }
 }
 

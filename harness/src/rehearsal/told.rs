@@ -104,7 +104,7 @@ fn refused(entries: &[Entry], owner: &Incarnation) -> String {
                 author,
                 summary,
                 ..
-            } if *call == wanted && author.incarnation() == Some(owner) => Some(summary.as_str()),
+            } if *call == wanted && author.incarnation() == Some(owner) => Some(&**summary),
             _ => None,
         })
     };
@@ -114,7 +114,7 @@ fn refused(entries: &[Entry], owner: &Incarnation) -> String {
             ok: false,
             summary,
             ..
-        } => by_owner(*call).map(|asked| (entry.seq, asked, summary.as_str())),
+        } => by_owner(*call).map(|asked| (entry.seq, asked, &**summary)),
         Event::Injected { call, what, .. } => {
             by_owner(*call).map(|asked| (entry.seq, asked, what.as_str()))
         }
@@ -128,7 +128,6 @@ fn refused(entries: &[Entry], owner: &Incarnation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Blob;
     use crate::judge::story::{MANIFEST, Story, packer};
 
     fn in_hand(receipt: &str) -> Reason {
@@ -150,12 +149,12 @@ mod tests {
         let call = story.last_call();
         let story = story.then(Event::Replied {
             call,
-            summary: "400 ReceiptHandleIsInvalid".to_owned(),
+            summary: "400 ReceiptHandleIsInvalid".into(),
             deliverable: true,
             ok: false,
             status: Some(400),
             wrote: false,
-            content: Blob::of(b""),
+            content: None,
         });
         let told = more(&MANIFEST, &story.entries(), &in_hand(&receipt));
         assert!(

@@ -133,7 +133,7 @@ async fn serve(stream: TcpStream, closing: CancellationToken, service: Arc<Servi
     let mut client = Client::new(stream, closing);
     let parting = loop {
         let request = match client.request().await {
-            Incoming::Request(request) => request,
+            Incoming::Request(request, _) => request,
             Incoming::Left => break Parting::Left,
             Incoming::Refused(malformed) => {
                 client.refuse(&malformed).await;

@@ -38,7 +38,7 @@ pub enum Request {
     Redis(RedisRequest),
 }
 
-/// An HTTP request, whole.
+/// An HTTP request, whole or as far as it is held.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
     /// `GET`, `POST`, …
@@ -49,8 +49,10 @@ pub struct HttpRequest {
     pub query: Option<String>,
     /// Header names in lower case, in the order sent.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body, or its beginning.
     pub body: Bytes,
+    /// Whether there is more of the body than is held: it is passed on as it comes.
+    pub is_cut: bool,
 }
 
 /// One SQS action.
@@ -152,7 +154,7 @@ pub enum Reply {
     },
 }
 
-/// An HTTP response, whole.
+/// An HTTP response, whole or as far as it is held.
 #[derive(Clone, Debug)]
 pub struct HttpReply {
     /// The status code.

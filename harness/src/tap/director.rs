@@ -48,6 +48,27 @@ pub trait Director: Send + Sync + 'static {
         deliverable: bool,
     ) -> BoxFuture<'static, After>;
 
+    /// Whether what is asked for by calls to a dependency over HTTP stands in their bodies,
+    /// too: these are then held whole, as far as they fit into memory. If not, a long body is
+    /// passed on as it comes.
+    fn reads_bodies(&self, dependency: &DependencyName) -> bool {
+        let _ = dependency;
+        true
+    }
+
+    /// Whether something that is looked for stands in what a dependency answers over HTTP,
+    /// too.
+    fn reads_replies(&self, dependency: &DependencyName) -> bool {
+        let _ = dependency;
+        false
+    }
+
+    /// A body that was passed on as it came is over: how many bytes passed, their SHA-256,
+    /// and whether it came to its end.
+    fn streamed(&self, call: &Call, side: Side, len: u64, sha256: &[u8], whole: bool) {
+        let _ = (call, side, len, sha256, whole);
+    }
+
     /// A process announced a stage, and it was no announcement.
     fn misannounced(&self, author: &Author, reason: &str) {
         let _ = (author, reason);

@@ -10,6 +10,7 @@ mod checkpoint;
 mod death;
 mod framing;
 mod property;
+mod streams;
 pub(crate) mod witness;
 
 use std::sync::Arc;

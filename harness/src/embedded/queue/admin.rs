@@ -9,6 +9,7 @@
 //! | `POST /_rehearsal/expire` | [`Expire`]: ends the visibility of receipts at once, as their time-out would: [`Expired`] |
 //! | `POST /_rehearsal/duplicate` | [`Duplicate`]: arranges one more delivery of a message: [`Duplicated`] |
 //! | `POST /_rehearsal/due` | [`OneMessage`]: ends the delay of a message at once: [`Done`] |
+//! | `POST /_rehearsal/release` | [`Release`]: long polls that wait on a queue are answered without a message now: [`Released`] |
 //! | `POST /_rehearsal/forget` | [`OneMessage`]: ends the deduplication of a message at once: [`Done`] |
 //!
 //! Errors have the status 400 or 404 and the body `{"error": "…"}`.
@@ -183,6 +184,21 @@ pub struct Done {
     pub queue: String,
 }
 
+/// Answers the long polls that wait on a queue now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// Its name.
+    pub queue: String,
+}
+
+/// What [`Release`] did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Released {
+    /// How many waited.
+    pub polls: usize,
+}
+
 /// An admin request that cannot be answered.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -243,9 +259,14 @@ pub(crate) fn answer(
         ("POST", "expire") => render(&expire(shared, &parse(body)?)?),
         ("POST", "duplicate") => render(&duplicate(shared, parse(body)?)?),
         ("POST", "due") => render(&make_due(shared, &parse(body)?)?),
+        ("POST", "release") => {
+            let Release { queue } = parse(body)?;
+            let polls = shared.broker.release(&queue)?;
+            render(&Released { polls })
+        }
         ("POST", "forget") => render(&forget(shared, &parse(body)?)?),
         _ => Err(Problem::missing(format!(
-            "{method} {PREFIX}{place} is nothing that this server answers; it has GET health, GET queues, GET log, GET callers, POST expire, POST duplicate, POST due and POST forget"
+            "{method} {PREFIX}{place} is nothing that this server answers; it has GET health, GET queues, GET log, GET callers, POST expire, POST duplicate, POST due, POST release and POST forget"
         ))),
     }
 }

@@ -40,6 +40,8 @@ struct Bell {
     queue: String,
     notify: Arc<Notify>,
     waiting: usize,
+    /// How often those who wait were sent away.
+    releases: u64,
 }
 
 /// A receive as the broker sees it.
@@ -58,6 +60,8 @@ struct Place<'b> {
     broker: &'b Broker,
     number: u64,
     notify: Arc<Notify>,
+    /// How often others had been sent away before it came.
+    releases: u64,
 }
 
 impl Drop for Place<'_> {
@@ -133,6 +137,19 @@ impl Broker {
         )
     }
 
+    /// Lets every receive that waits on a queue go without a message now, as if its time were
+    /// over. Says how many there were.
+    pub(crate) fn release(&self, name: &str) -> Result<usize, Refusal> {
+        let mut desk = self.lock();
+        let number = desk.state.queue(name)?.number;
+        let Some(bell) = desk.bells.get_mut(&number) else {
+            return Ok(0);
+        };
+        bell.releases += 1;
+        bell.notify.notify_waiters();
+        Ok(bell.waiting)
+    }
+
     /// Receives, waiting as long as wanted. `is_client_there` is asked right
     /// before anything is taken.
     pub(crate) async fn receive(
@@ -164,7 +181,8 @@ impl Broker {
                     .get_or_insert_with(|| now.plus(Duration::from_secs(u64::from(seconds))));
                 let deliveries = desk.take(&want, seconds > 0, now)?;
                 self.settle(&mut desk);
-                if !deliveries.is_empty() || now >= until {
+                let is_released = place.as_ref().is_some_and(|place| desk.has_released(place));
+                if !deliveries.is_empty() || now >= until || is_released {
                     return Ok(deliveries);
                 }
                 let notify = desk.take_place(self, number, &want.queue, &mut place);
@@ -276,6 +294,7 @@ impl Desk {
             queue: queue.to_owned(),
             notify: Arc::default(),
             waiting: 0,
+            releases: 0,
         });
         if place.is_none() {
             bell.waiting += 1;
@@ -283,9 +302,16 @@ impl Desk {
                 broker,
                 number,
                 notify: Arc::clone(&bell.notify),
+                releases: bell.releases,
             });
         }
         Arc::clone(&bell.notify)
+    }
+
+    /// Whether those who wait were sent away since this place was taken.
+    fn has_released(&self, place: &Place<'_>) -> bool {
+        let bell = self.bells.get(&place.number);
+        bell.is_some_and(|bell| bell.releases > place.releases)
     }
 
     fn write(&mut self, record: &Record, now: Moment) -> Result<(), Refusal> {

@@ -178,17 +178,18 @@ mod tests {
             let mut story = story.clone();
             let call = CallId(900);
             story = story.then(Event::Called {
+                kind: None,
                 shape: None,
                 call,
                 connection: ConnectionId(9),
                 author: Author::Process(packer(1)),
                 dependency: "database".into(),
-                summary: "COMMIT".to_owned(),
-                actions: vec!["commit".to_owned()],
+                summary: "COMMIT".into(),
+                actions: vec!["commit".to_owned()].into(),
                 messages: Vec::new(),
                 attribution: Attribution::None,
                 receipts: Vec::new(),
-                content: Blob::of(b""),
+                content: None,
             });
             (story, call)
         };
@@ -210,12 +211,12 @@ mod tests {
         let (answered, _) = unseen(&one);
         let answered = answered.then(Event::Replied {
             call,
-            summary: "ROLLBACK".to_owned(),
+            summary: "ROLLBACK".into(),
             status: None,
             wrote: false,
             deliverable: true,
             ok: true,
-            content: Blob::of(b""),
+            content: None,
         });
         convicted(&put_aside(answered), "1 were seen to start");
         let (kept, _) = unseen(&one);

@@ -164,7 +164,7 @@ fn calls_of_ends(evidence: Evidence<'_>) -> BTreeMap<u64, CallId> {
 #[cfg(test)]
 mod tests {
     use super::NAME;
-    use crate::history::{Blob, Event};
+    use crate::history::Event;
     use crate::ids::{Author, CallId};
     use crate::judge::story::{Story, packer};
 
@@ -194,7 +194,7 @@ mod tests {
                 receipt: format!("{message}-{call}"),
                 message: Some((*message).into()),
                 deliverable: true,
-                body: Blob::of(b"{}"),
+                body: None,
             })
         })
     }

@@ -62,10 +62,9 @@ pub(super) fn rests_on_absence(rule: &str) -> bool {
 pub type Rule = fn(Evidence<'_>, &Ledger) -> Vec<Violation>;
 
 /// Everything in this history that breaks a rule.
-pub fn violations(evidence: Evidence<'_>) -> Vec<Violation> {
-    let ledger = Ledger::of(evidence);
+pub fn violations(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
     ALL.iter()
-        .flat_map(|(_, check)| check(evidence, &ledger))
+        .flat_map(|(_, check)| check(evidence, ledger))
         .collect()
 }
 

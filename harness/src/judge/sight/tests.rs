@@ -1,6 +1,6 @@
 //! Each doubt, beside a history that gives no reason for it.
 
-use crate::history::{Attribution, Blob, Event};
+use crate::history::{Attribution, Event, Text};
 use crate::ids::{Author, ConnectionId};
 use crate::judge::story::{Story, packer};
 use crate::judge::{Finding, Verdict};
@@ -37,26 +37,27 @@ fn wrote_unnamed(story: Story, actions: &[&str]) -> Story {
     Story::of(events)
         .calling_from(call.0)
         .then(Event::Called {
+            kind: None,
             shape: None,
             call,
             connection: ConnectionId(1),
             author: Author::Process(packer(1)),
             dependency: "database".into(),
-            summary: String::new(),
+            summary: Text::default(),
             actions: actions.iter().map(ToString::to_string).collect(),
             messages: vec!["M1".into()],
             attribution: Attribution::Id,
             receipts: Vec::new(),
-            content: Blob::of(b""),
+            content: None,
         })
         .then(Event::Replied {
             call,
-            summary: String::new(),
+            summary: Text::default(),
             status: None,
             wrote: true,
             deliverable: true,
             ok: true,
-            content: Blob::of(b""),
+            content: None,
         })
 }
 

@@ -43,6 +43,7 @@ fn call(number: u64, by: u32) -> Call {
             query: None,
             headers: Vec::new(),
             body: bytes::Bytes::new(),
+            is_cut: false,
         }),
     }
 }

@@ -10,7 +10,7 @@ use super::super::summary;
 use super::Board;
 use super::interference::Held;
 use crate::checkpoint;
-use crate::history::Event;
+use crate::history::{Event, hex};
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
 use crate::stage::{self, Passage};
 use crate::tap::{After, Before, Call, Director, Discard, Extent, HttpReply, Reply, Request, Side};
@@ -40,6 +40,25 @@ impl Director for Board {
         let mut state = self.state();
         let ports = state.tap_ports.entry(dependency.clone()).or_default();
         ports.insert(local.port());
+    }
+
+    fn reads_bodies(&self, dependency: &DependencyName) -> bool {
+        stage::reads_bodies(&self.0.manifest, dependency)
+    }
+
+    fn reads_replies(&self, dependency: &DependencyName) -> bool {
+        let submit = self.0.manifest.messages.submit.role();
+        submit.is_some_and(|role| role.as_str() == dependency.as_str())
+    }
+
+    fn streamed(&self, call: &Call, side: Side, len: u64, sha256: &[u8], whole: bool) {
+        self.0.history.append(Event::Streamed {
+            call: call.id,
+            side,
+            len,
+            sha256: hex(sha256),
+            whole,
+        });
     }
 
     fn disconnected(&self, connection: ConnectionId, reason: &str) {

@@ -241,6 +241,11 @@ impl Board {
                     self.miss(fault, "a database connection repeats no call".to_owned());
                     return Held::Free;
                 }
+                if matches!(&call.request, Request::Http(request) if request.is_cut) {
+                    let reason = "its body is passed on as it comes: of what is not held whole there is no second copy";
+                    self.miss(fault, reason.to_owned());
+                    return Held::Free;
+                }
                 // It lands when both copies were answered.
                 self.state().doubled.insert(call.id, (vec![fault], 0));
                 Held::Twice(fault)

@@ -134,7 +134,7 @@ impl Board {
                         orphan = Some(delivery);
                     }
                 }
-                let body = self.0.history.blob(body.as_bytes());
+                let body = self.0.history.content(body.as_bytes());
                 let author = call.author.clone();
                 let call = call.id;
                 let event = Event::Delivered {

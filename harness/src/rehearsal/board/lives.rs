@@ -55,13 +55,9 @@ impl Board {
         self.0.history.nudge();
     }
 
-    /// Whether it made any call yet. For rare questions: reads the whole history.
+    /// Whether it made any call yet.
     pub(in crate::rehearsal) fn has_called(&self, incarnation: &Incarnation) -> bool {
-        self.0.history.read(|entries| {
-            entries.iter().any(|entry| {
-                matches!(&entry.event, Event::Called { author, .. } if author.incarnation() == Some(incarnation))
-            })
-        })
+        self.0.history.tally(|tally| tally.has_called(incarnation))
     }
 
     /// From now on a process is expected to die by itself.

@@ -1,5 +1,6 @@
 //! What still goes on, by what the board knows itself.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::quiet::LONG_REST;
@@ -91,6 +92,27 @@ impl Board {
         }
     }
 
+    /// Queues on which a receive waits that began before the last effect of its consumer,
+    /// with where that stands: only the end of its time makes that consumer ask anew.
+    pub(in crate::rehearsal) fn stale_polls(&self) -> BTreeSet<(DependencyName, String, u64)> {
+        let state = self.state();
+        let mut stale = BTreeSet::new();
+        for incarnation in state.living.keys() {
+            let process = self.0.manifest.processes.get(&incarnation.role);
+            let effect = state.effects.of(&Author::Process(incarnation.clone()));
+            for (dependency, queue) in process.into_iter().flat_map(|process| &process.consumes) {
+                let latest = self.latest_receive(&state, incarnation, dependency, queue);
+                let waits = latest.is_some_and(|receive| {
+                    receive.began <= effect && state.open.contains_key(&receive.call)
+                });
+                if waits {
+                    stale.insert((dependency.clone(), queue.clone(), effect));
+                }
+            }
+        }
+        stale
+    }
+
     /// A consumer's latest receive at a queue of the manifest.
     fn latest_receive(
         &self,
@@ -149,6 +171,21 @@ impl Board {
         let transaction = state.transactions.values().any(|by| *by == author);
         let last = state.last_calls.get(&author);
         !works && !transaction && last.is_none_or(|last| last.elapsed() >= so_long)
+    }
+
+    /// Whether a timer has looked since the last effect of anybody, was answered, and does
+    /// nothing now: it found nothing, if nothing waits for it.
+    pub(in crate::rehearsal) fn has_looked(&self, timer: usize, incarnation: &Incarnation) -> bool {
+        let state = self.state();
+        let author = Author::Process(incarnation.clone());
+        let tick = state.ticks.get(&(timer, incarnation.clone()));
+        let looked = tick.is_some_and(|tick| {
+            tick.began > state.effects.last() && !state.open.contains_key(&tick.call)
+        });
+        let receives = |call| state.receives.values().any(|receive| receive.call == call);
+        let mut open = state.open.iter();
+        let works = open.any(|(call, (_, by))| *by == author && !receives(*call));
+        looked && !works && !state.transactions.values().any(|by| *by == author)
     }
 
     /// Whether a process of a role is held at a stage, or stopped.

@@ -20,7 +20,6 @@ impl Board {
     pub(super) fn record_call(&self, call: &Call) -> BTreeSet<MessageName> {
         let ids = stage::ids_of(&self.0.manifest, call);
         let summary = summary::request(call);
-        let content = self.0.history.blob(&summary::request_content(call));
         let (messages, attribution) = {
             let mut state = self.state();
             let messages = match &call.request {
@@ -58,19 +57,21 @@ impl Board {
         if let Some(incarnation) = shows_ready {
             self.state().called.insert(incarnation.clone());
         }
-        let began = self.0.history.append(Event::Called {
+        let called = Event::Called {
             call: call.id,
             connection: call.connection,
             author: call.author.clone(),
             dependency: call.dependency.clone(),
-            summary,
-            actions: summary::actions(call),
-            shape: Some(Shape::of(&self.0.manifest, &self.0.queues, call)),
+            kind: None,
+            summary: summary.into(),
+            actions: summary::actions(call).into(),
+            shape: Some(Shape::of(&self.0.manifest, &self.0.queues, call).into()),
             messages: messages.iter().cloned().collect(),
             attribution,
             receipts: summary::receipts(call),
-            content,
-        });
+            content: None,
+        };
+        let began = self.0.history.append_call(called, summary::said(call));
         let mut state = self.state();
         let opened = (call.connection, call.author.clone());
         state.open.insert(call.id, opened);
@@ -142,7 +143,8 @@ impl Board {
             if incarnation.role == background.role && ticks {
                 let timer = (index, incarnation.clone());
                 let over = state.ticks.get(&timer).map(|tick| tick.began);
-                state.ticks.insert(timer, Tick { began, over });
+                let call = call.id;
+                state.ticks.insert(timer, Tick { call, began, over });
             }
         }
     }
@@ -156,12 +158,12 @@ impl Board {
         let ok = summary::is_success(reply);
         self.0.history.append(Event::Replied {
             call: call.id,
-            summary: summary::reply(reply),
+            summary: summary::reply(reply).into(),
             status: summary::status(reply),
             wrote: summary::wrote(call, reply),
             deliverable,
             ok,
-            content: self.0.history.blob(&summary::reply_content(reply)),
+            content: self.0.history.content(&summary::reply_content(reply)),
         });
         let mut orphans = Vec::new();
         {

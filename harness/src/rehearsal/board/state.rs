@@ -106,7 +106,9 @@ pub(super) struct Armed {
 /// a tick is over only then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tick {
-    /// Where the latest tick began.
+    /// The call that shows the latest tick.
+    pub(super) call: CallId,
+    /// Where it began.
     pub(super) began: u64,
     /// Where the tick before it began: the last one that is over.
     pub(super) over: Option<u64>,

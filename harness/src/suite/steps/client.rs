@@ -328,33 +328,34 @@ async fn post(scene: &mut Scene, posting: Posting) -> Result<(), StepError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Attribution, Blob};
+    use crate::history::{Attribution, Text};
     use crate::ids::ConnectionId;
     use crate::judge::story::{Story, packer};
 
     fn asked(story: Story, call: u64, author: Author, request: &str, answer: &str) -> Story {
         story
             .then(Event::Called {
+                kind: None,
                 shape: None,
                 call: CallId(call),
                 connection: ConnectionId(1),
                 author,
                 dependency: "shop".into(),
-                summary: String::new(),
-                actions: vec![request.to_owned()],
+                summary: Text::default(),
+                actions: vec![request.to_owned()].into(),
                 messages: Vec::new(),
                 attribution: Attribution::None,
                 receipts: Vec::new(),
-                content: Blob::of(b""),
+                content: None,
             })
             .then(Event::Replied {
                 call: CallId(call),
-                summary: String::new(),
+                summary: Text::default(),
                 status: answer.parse().ok(),
                 wrote: false,
                 deliverable: true,
                 ok: false,
-                content: Blob::of(b""),
+                content: None,
             })
     }
 

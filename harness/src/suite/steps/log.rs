@@ -1,5 +1,6 @@
 //! What stands in the history: who did what after what.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::gherkin::{Row, Step, StepError};
@@ -46,10 +47,10 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
                     scene.check_known(arguments.messages(0)).await?;
                     scene.snapshot().await?;
                     let (later, earlier) = (arguments.stage(1), arguments.stage(2));
+                    let history = scene.running().await?.history();
+                    let after = history.read(|entries| passed_after(entries, &later, &earlier));
                     for message in arguments.messages(0) {
-                        let history = scene.running().await?.history();
-                        let after = history.read(|entries| passed_after(entries, message, &later, &earlier));
-                        match after {
+                        match after.get(message).copied().unwrap_or(After::Never) {
                             After::Nothing => {}
                             After::Passed(seq) => {
                                 return Err(StepError::failed(format!(
@@ -285,23 +286,32 @@ enum After {
     Passed(u64),
 }
 
+/// What each message that passed the earlier stage did at the later one, in one reading.
 fn passed_after(
     entries: &[Entry],
-    message: &MessageName,
     later: &StageName,
     earlier: &StageName,
-) -> After {
-    let mut rest = entries.iter();
-    if !rest.any(|entry| passes(entry, message, earlier)) {
-        return After::Never;
+) -> HashMap<MessageName, After> {
+    let mut after: HashMap<MessageName, After> = HashMap::new();
+    for entry in entries {
+        let Event::Stage {
+            stage,
+            message: Some(message),
+            ..
+        } = &entry.event
+        else {
+            continue;
+        };
+        if stage == later
+            && let Some(known) = after.get_mut(message)
+            && matches!(known, After::Nothing)
+        {
+            *known = After::Passed(entry.seq);
+        } else if stage == earlier && !after.contains_key(message) {
+            after.insert(message.clone(), After::Nothing);
+        }
     }
-    rest.find(|entry| passes(entry, message, later))
-        .map_or(After::Nothing, |entry| After::Passed(entry.seq))
-}
-
-fn passes(entry: &Entry, wanted: &MessageName, of: &StageName) -> bool {
-    matches!(&entry.event, Event::Stage { stage, message: Some(message), .. }
-        if stage == of && message == wanted)
+    after
 }
 
 async fn passages(
@@ -381,12 +391,9 @@ mod tests {
     #[test]
     fn what_comes_after_nothing_is_told_from_nothing_that_comes_after() {
         let after = |story: &Story| {
-            passed_after(
-                &story.entries(),
-                &"M1".into(),
-                &"tried".into(),
-                &"shipped".into(),
-            )
+            let after = passed_after(&story.entries(), &"tried".into(), &"shipped".into());
+            let of = after.get(&MessageName::from("M1")).copied();
+            of.unwrap_or(After::Never)
         };
         let story = Story::new().passed("tried", "M1").passed("shipped", "M2");
         assert_eq!(after(&story), After::Never);

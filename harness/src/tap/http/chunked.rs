@@ -1,8 +1,8 @@
-//! Bodies in chunks, put together.
+//! Bodies in chunks: taken apart, and put into chunks again.
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::reader::{BODY_LIMIT, Malformed};
+use super::reader::Malformed;
 
 /// The longest line of a chunk's size with its extensions, or of a trailer.
 const LINE_LIMIT: usize = 16 * 1024;
@@ -36,9 +36,6 @@ impl Chunked {
                         return within_line(buffer);
                     };
                     let size = usize::try_from(size).map_err(|_| Malformed::BodyTooLong)?;
-                    if size > BODY_LIMIT - self.body.len() {
-                        return Err(Malformed::BodyTooLong);
-                    }
                     buffer.advance(length);
                     self.state = if size == 0 {
                         State::Trailers
@@ -84,11 +81,36 @@ impl Chunked {
         }
     }
 
-    /// The body.
-    pub(crate) fn into_body(self) -> Bytes {
-        self.body.freeze()
+    /// How much of the body was taken and not given away.
+    pub(crate) fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Whether a chunk was announced whose bytes are still to come.
+    pub(crate) fn announced(&self) -> usize {
+        match self.state {
+            State::Data(left) => left,
+            _ => 0,
+        }
+    }
+
+    /// What was taken of the body since this was asked last.
+    pub(crate) fn give(&mut self) -> Bytes {
+        self.body.split().freeze()
     }
 }
+
+/// A piece of a body as one chunk.
+pub(crate) fn chunk(piece: &Bytes) -> Bytes {
+    let mut wire = BytesMut::with_capacity(piece.len() + 20);
+    wire.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+    wire.extend_from_slice(piece);
+    wire.extend_from_slice(b"\r\n");
+    wire.freeze()
+}
+
+/// The end of a body in chunks.
+pub(crate) const LAST: &[u8] = b"0\r\n\r\n";
 
 fn within_line(buffer: &BytesMut) -> Result<bool, Malformed> {
     if buffer.len() > LINE_LIMIT {

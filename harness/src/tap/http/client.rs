@@ -8,20 +8,24 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::sync::CancellationToken;
 
+use super::body::Rest;
+use super::chunked;
 use super::message::{RequestMessage, ResponseMessage};
-use super::reader::{BODY_LIMIT, Malformed, NoMessage, Reader, RequestHead};
+use super::reader::{BODY_LIMIT, End, Malformed, NoMessage, Reader, RequestHead};
 use crate::tap::Discard;
 
 /// How much a client may send ahead while its call is held. Beyond it nothing is read
 /// until the call ends, so its leaving is seen only then.
 const AHEAD_LIMIT: usize = BODY_LIMIT;
+/// The same while a body is passed on as it comes.
+pub(super) const AHEAD_OF_STREAM: usize = 256 * 1024;
 /// How much of what a refused client still sends is taken before it is reset.
 const LINGER_LIMIT: usize = BODY_LIMIT;
 
 /// What a client did next.
 pub(crate) enum Incoming {
-    /// It sent a whole request.
-    Request(RequestMessage),
+    /// It sent a request, whole or as much of it as is held.
+    Request(RequestMessage, Option<Rest>),
     /// It left, in order or not, perhaps within a request.
     Left,
     /// It sent what can't be a request.
@@ -58,21 +62,32 @@ impl Client {
         }
     }
 
-    /// Reads the next request.
+    /// Reads the next request, whole.
     pub(crate) async fn request(&mut self) -> Incoming {
+        match self.next(BODY_LIMIT).await {
+            Incoming::Request(_, Some(_)) => Incoming::Refused(Malformed::BodyTooLong),
+            incoming => incoming,
+        }
+    }
+
+    /// Reads the next request, of its body so much as is to be held.
+    pub(crate) async fn next(&mut self, held: usize) -> Incoming {
         let closing = self.closing.clone();
         tokio::select! {
             biased;
             () = closing.cancelled() => Incoming::Left,
-            incoming = self.read_request() => match incoming {
-                Ok(request) => Incoming::Request(request),
+            incoming = self.read_request(held) => match incoming {
+                Ok((request, rest)) => Incoming::Request(request, rest),
                 Err(NoMessage::Ended(_)) => Incoming::Left,
                 Err(NoMessage::Malformed(malformed)) => Incoming::Refused(malformed),
             },
         }
     }
 
-    async fn read_request(&mut self) -> Result<RequestMessage, NoMessage> {
+    async fn read_request(
+        &mut self,
+        held: usize,
+    ) -> Result<(RequestMessage, Option<Rest>), NoMessage> {
         let head: RequestHead = self.reader.request_head().await?;
         if head.expects_continue() && self.reader.lacks_body(&head) {
             // A client that is gone is noticed by the next read.
@@ -81,13 +96,28 @@ impl Client {
                 .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
                 .await;
         }
-        self.reader.request_body(head).await
+        self.reader.request_body(head, held).await
+    }
+
+    /// The next piece of a request's body; nothing once it is whole. May be dropped at any
+    /// time without loss.
+    pub(crate) async fn piece(&mut self, rest: &mut Rest) -> Result<Option<Bytes>, NoMessage> {
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(NoMessage::Ended(End::Closed)),
+            piece = self.reader.piece(rest) => piece,
+        }
     }
 
     /// Resolves once the client has left. What it sends meanwhile is kept.
     pub(crate) async fn gone(&mut self) {
+        self.gone_within(AHEAD_LIMIT).await;
+    }
+
+    /// The same, and keeps no more than so many bytes of what it sends meanwhile.
+    pub(crate) async fn gone_within(&mut self, ahead: usize) {
         let reading = async {
-            while self.reader.buffered() < AHEAD_LIMIT {
+            while self.reader.buffered() < ahead {
                 if self.reader.fill().await.is_err() {
                     return;
                 }
@@ -119,6 +149,27 @@ impl Client {
     ) -> bool {
         let (head, body) = response.wire(request, keeps_alive);
         self.write(head, body).await
+    }
+
+    /// Sends the head of a response and what was held of its body; false if the client could
+    /// not get it.
+    pub(crate) async fn send_begun(&mut self, head: Vec<u8>, held: Bytes, chunks: bool) -> bool {
+        let held = match chunks && !held.is_empty() {
+            true => chunked::chunk(&held),
+            false => held,
+        };
+        self.write(head, held).await
+    }
+
+    /// Sends a piece of a response's body, or tells that it is whole.
+    pub(crate) async fn send_piece(&mut self, piece: Option<&Bytes>, chunks: bool) -> bool {
+        let wire = match (piece, chunks) {
+            (Some(piece), true) => chunked::chunk(piece),
+            (Some(piece), false) => piece.clone(),
+            (None, true) => Bytes::from_static(chunked::LAST),
+            (None, false) => return true,
+        };
+        self.write(Vec::new(), wire).await
     }
 
     /// Tells a client whose request could not even be read why.

@@ -11,12 +11,15 @@ use std::sync::Arc;
 
 use tokio::net::TcpStream;
 
+use super::body::Rest;
 use super::client::{Client, Incoming, Parting};
 use super::dialect::Dialect;
 use super::message::{RequestMessage, ResponseMessage};
-use super::upstream::{Broken, Forwarded, Instead, Upstream};
+use super::reader::{BODY_LIMIT, Malformed};
+use super::upstream::{Broken, Forwarded, Hold, Instead, Upstream};
 use crate::tap::{
-    After, Before, Call, ConnectionContext, Director, Discard, Extent, Gate, Reply, Side,
+    After, Before, Call, ConnectionContext, Director, Discard, Extent, Gate, HttpRequest, Reply,
+    Request, Side,
 };
 
 /// How a connection comes to its end.
@@ -80,29 +83,67 @@ pub(crate) async fn serve<D: Dialect>(
     ending.reason
 }
 
-struct Exchanges<D> {
-    context: ConnectionContext,
+pub(super) struct Exchanges<D> {
+    pub(super) context: ConnectionContext,
     dialect: D,
 }
 
+/// How much of a body is held where nothing that is looked for stands in it.
+const HELD: usize = 1024 * 1024;
+
+/// A reply, and what of its body is still to come.
+type Answer = (ResponseMessage, Option<Rest>);
+
 impl<D: Dialect> Exchanges<D> {
-    fn director(&self) -> &dyn Director {
+    pub(super) fn director(&self) -> &dyn Director {
         self.context.tap.director.as_ref()
     }
 
-    fn gate(&self) -> &Gate {
+    pub(super) fn gate(&self) -> &Gate {
         &self.context.tap.gate
     }
 
+    /// How much of a request is held before it is passed on.
+    fn held(&self) -> usize {
+        let tap = &self.context.tap;
+        match self.dialect.may_stream() && !tap.director.reads_bodies(&tap.dependency) {
+            true => HELD,
+            false => BODY_LIMIT,
+        }
+    }
+
+    /// How much of a reply is.
+    fn hold(&self) -> Hold {
+        let tap = &self.context.tap;
+        match self.dialect.may_stream() && !tap.director.reads_replies(&tap.dependency) {
+            true => Hold {
+                most: HELD,
+                may_stream: true,
+            },
+            false => Hold {
+                most: BODY_LIMIT,
+                may_stream: false,
+            },
+        }
+    }
+
     async fn run(&self, client: &mut Client, upstream: &mut Upstream) -> Ending {
+        let held = self.held();
         loop {
             let incoming = tokio::select! {
                 biased;
-                incoming = client.request() => incoming,
+                incoming = client.next(held) => incoming,
                 reason = upstream.idle_end() => return Ending::close(reason),
             };
-            let mut request = match incoming {
-                Incoming::Request(request) => request,
+            let (mut request, mut rest) = match incoming {
+                Incoming::Request(request, rest) if rest.is_none() || self.dialect.may_stream() => {
+                    (request, rest)
+                }
+                Incoming::Request(..) => {
+                    let malformed = Malformed::BodyTooLong;
+                    client.refuse(&malformed).await;
+                    return Ending::close(format!("the request was not passed on: {malformed}"));
+                }
                 Incoming::Left => return Ending::left(),
                 Incoming::Refused(malformed) => {
                     client.refuse(&malformed).await;
@@ -120,6 +161,13 @@ impl<D: Dialect> Exchanges<D> {
                     return Ending::close(refusal.reason);
                 }
             };
+            let meaning = match meaning {
+                Request::Http(request) => Request::Http(HttpRequest {
+                    is_cut: rest.is_some(),
+                    ..request
+                }),
+                other => other,
+            };
             let call = Arc::new(Call {
                 id: self.director().next_call(),
                 author: self.context.tap.author.clone(),
@@ -127,8 +175,12 @@ impl<D: Dialect> Exchanges<D> {
                 connection: self.context.id,
                 request: meaning,
             });
-            if let Break(ending) = self.exchange(call, &request, client, upstream).await {
+            let exchanged = self.exchange(call, &request, &mut rest, client, upstream);
+            if let Break(ending) = exchanged.await {
                 return ending;
+            }
+            if rest.is_some() {
+                return Ending::close("its request was answered before it was whole");
             }
         }
     }
@@ -137,6 +189,7 @@ impl<D: Dialect> Exchanges<D> {
         &self,
         call: Arc<Call>,
         request: &RequestMessage,
+        rest: &mut Option<Rest>,
         client: &mut Client,
         upstream: &mut Upstream,
     ) -> ControlFlow<Ending> {
@@ -149,7 +202,8 @@ impl<D: Dialect> Exchanges<D> {
                 return Break(Ending::left());
             }
             Some(Before::Forward) => {}
-            Some(Before::ForwardTwice) => twice = true,
+            // What is passed on as it comes cannot be repeated.
+            Some(Before::ForwardTwice) => twice = rest.is_none(),
             Some(Before::ForwardInstead(body)) => {
                 altered = RequestMessage {
                     body,
@@ -173,13 +227,23 @@ impl<D: Dialect> Exchanges<D> {
                 .await;
             if first.extent == Extent::Whole {
                 let to_head = request.method == "HEAD";
-                let reply = upstream.reply(Some(client), to_head, || {}).await;
+                let reply = upstream
+                    .reply(Some(client), to_head, self.hold(), || {})
+                    .await;
                 self.undelivered(&call, reply).await;
             }
         }
-        let forwarded = upstream
-            .forward(self.gate(), client, request.head(), body)
-            .await;
+        let forwarded = match rest {
+            Some(_) => {
+                self.forward_stream(&call, request, rest, client, upstream)
+                    .await
+            }
+            None => {
+                upstream
+                    .forward(self.gate(), client, request.head(), body)
+                    .await
+            }
+        };
         let Forwarded {
             extent,
             left,
@@ -197,7 +261,7 @@ impl<D: Dialect> Exchanges<D> {
         let to_head = request.method == "HEAD";
         if left || (self.gate().is_closed() && extent != Extent::Whole) {
             if extent != Extent::Nothing {
-                let reply = upstream.reply(None, to_head, || {}).await;
+                let reply = upstream.reply(None, to_head, self.hold(), || {}).await;
                 self.undelivered(&call, reply).await;
             }
             return Break(if left {
@@ -215,17 +279,19 @@ impl<D: Dialect> Exchanges<D> {
                 left = true;
                 self.director().abandoned(&call, Side::After);
             };
-            upstream.reply(Some(client), to_head, gone).await
+            upstream
+                .reply(Some(client), to_head, self.hold(), gone)
+                .await
         };
         if left {
             self.undelivered(&call, reply).await;
             return Break(Ending::left());
         }
-        self.deliver(call, request, reply, client).await
+        self.deliver(call, request, reply, client, upstream).await
     }
 
     /// Reports a reply that nobody will get.
-    async fn undelivered(&self, call: &Arc<Call>, reply: Result<ResponseMessage, Broken>) {
+    async fn undelivered(&self, call: &Arc<Call>, reply: Result<Answer, Broken>) {
         let (reply, _) = self.read_reply(call, reply);
         self.director().after(Arc::clone(call), reply, false).await;
     }
@@ -233,12 +299,12 @@ impl<D: Dialect> Exchanges<D> {
     fn read_reply(
         &self,
         call: &Call,
-        reply: Result<ResponseMessage, Broken>,
-    ) -> (Arc<Reply>, Result<ResponseMessage, Broken>) {
+        reply: Result<Answer, Broken>,
+    ) -> (Arc<Reply>, Result<Answer, Broken>) {
         match reply {
-            Ok(mut response) => (
+            Ok((mut response, rest)) => (
                 Arc::new(self.dialect.reply(call, &mut response)),
-                Ok(response),
+                Ok((response, rest)),
             ),
             Err(broken) => (
                 Arc::new(Reply::Broken {
@@ -253,8 +319,9 @@ impl<D: Dialect> Exchanges<D> {
         &self,
         call: Arc<Call>,
         request: &RequestMessage,
-        reply: Result<ResponseMessage, Broken>,
+        reply: Result<Answer, Broken>,
         client: &mut Client,
+        upstream: &mut Upstream,
     ) -> ControlFlow<Ending> {
         let (recorded, reply) = self.read_reply(&call, reply);
         let deliverable = !self.gate().is_closed();
@@ -267,7 +334,11 @@ impl<D: Dialect> Exchanges<D> {
                 Break(Ending::left())
             }
             Some(After::Deliver) => match reply {
-                Ok(response) => self.send(&call, request, &response, client).await,
+                Ok((response, None)) => self.send(&call, request, &response, client).await,
+                Ok((response, Some(rest))) => {
+                    self.send_stream(&call, request, &response, rest, client, upstream)
+                        .await
+                }
                 Err(Broken {
                     reason,
                     instead: Instead::Discard(how),
@@ -280,16 +351,38 @@ impl<D: Dialect> Exchanges<D> {
                     .await
                     .map_break(|ending| Ending { reason, ..ending }),
             },
-            Some(After::Discard(how)) => Break(Ending::discarded(how)),
-            Some(After::Replace(reply)) => match self.dialect.answer(&reply) {
-                Some(response) => self.send(&call, request, &response, client).await,
-                None => Break(Ending::discarded(Discard::Close)),
-            },
+            Some(After::Discard(how)) => {
+                self.leave_stream(&reply, upstream);
+                Break(Ending::discarded(how))
+            }
+            Some(After::Replace(instead)) => {
+                let is_left = self.leave_stream(&reply, upstream);
+                match self.dialect.answer(&instead) {
+                    Some(response) if is_left => {
+                        let closing = ResponseMessage {
+                            keeps_alive: false,
+                            ..response
+                        };
+                        self.send(&call, request, &closing, client).await
+                    }
+                    Some(response) => self.send(&call, request, &response, client).await,
+                    None => Break(Ending::discarded(Discard::Close)),
+                }
+            }
         }
     }
 
+    /// Whether a reply was not read whole: nobody reads the rest of it.
+    fn leave_stream(&self, reply: &Result<Answer, Broken>, upstream: &mut Upstream) -> bool {
+        let is_left = matches!(reply, Ok((_, Some(_))));
+        if is_left {
+            upstream.abandon();
+        }
+        is_left
+    }
+
     /// Gives the client a response, unless it is as good as dead.
-    async fn send(
+    pub(super) async fn send(
         &self,
         call: &Call,
         request: &RequestMessage,

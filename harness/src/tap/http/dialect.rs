@@ -13,6 +13,11 @@ pub(crate) struct Refusal {
 
 /// A protocol on top of HTTP.
 pub(crate) trait Dialect: Send + Sync + 'static {
+    /// Whether a long body may be passed on as it comes.
+    fn may_stream(&self) -> bool {
+        false
+    }
+
     /// What a request asks for. May alter what the dependency gets.
     fn request(&self, message: &mut RequestMessage) -> Result<Request, Refusal>;
 
@@ -28,6 +33,10 @@ pub(crate) trait Dialect: Send + Sync + 'static {
 pub(crate) struct Plain;
 
 impl Dialect for Plain {
+    fn may_stream(&self) -> bool {
+        true
+    }
+
     fn request(&self, message: &mut RequestMessage) -> Result<Request, Refusal> {
         Ok(Request::Http(message.recorded()))
     }

@@ -134,6 +134,11 @@ impl RequestMessage {
     /// Everything up to the body, as it goes to the dependency. Connections live as
     /// long on that side as on this one, so the wish to close goes along.
     pub(crate) fn head(&self) -> Vec<u8> {
+        self.head_with(Some(self.body.len()))
+    }
+
+    /// The same for a body of this length, or in chunks if none was told.
+    pub(crate) fn head_with(&self, length: Option<usize>) -> Vec<u8> {
         let mut wire = Vec::with_capacity(512);
         wire.extend_from_slice(self.method.as_bytes());
         wire.push(b' ');
@@ -144,12 +149,12 @@ impl RequestMessage {
         };
         wire.extend_from_slice(version);
         self.headers.write_end_to_end(&mut wire);
-        if self.announced_body || !self.body.is_empty() {
-            write_header(
-                &mut wire,
-                "content-length",
-                self.body.len().to_string().as_bytes(),
-            );
+        match length {
+            Some(length) if self.announced_body || length > 0 => {
+                write_header(&mut wire, "content-length", length.to_string().as_bytes());
+            }
+            Some(_) => {}
+            None => write_header(&mut wire, "transfer-encoding", b"chunked"),
         }
         match (self.version, self.keeps_alive()) {
             (Version::Eleven, false) => write_header(&mut wire, "connection", b"close"),
@@ -169,6 +174,7 @@ impl RequestMessage {
             query,
             headers: self.headers.recorded(),
             body: self.body.clone(),
+            is_cut: false,
         }
     }
 }
@@ -270,6 +276,45 @@ impl ResponseMessage {
         }
         wire.extend_from_slice(b"\r\n");
         (wire, body)
+    }
+}
+
+/// How a body that is passed on as it comes is told from what follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delimited {
+    /// By its length.
+    Length(usize),
+    /// By chunks.
+    Chunks,
+    /// By the end of the connection.
+    End,
+}
+
+impl ResponseMessage {
+    /// The head of a response whose body is passed on as it comes.
+    pub(crate) fn begun(
+        &self,
+        request: &RequestMessage,
+        keeps_alive: bool,
+        delimited: Delimited,
+    ) -> Vec<u8> {
+        let mut wire = Vec::with_capacity(512);
+        wire.extend_from_slice(format!("HTTP/1.1 {} {}\r\n", self.status, self.reason).as_bytes());
+        self.headers.write_end_to_end(&mut wire);
+        match delimited {
+            Delimited::Length(length) => {
+                write_header(&mut wire, "content-length", length.to_string().as_bytes());
+            }
+            Delimited::Chunks => write_header(&mut wire, "transfer-encoding", b"chunked"),
+            Delimited::End => {}
+        }
+        match (request.version, keeps_alive) {
+            (_, false) => write_header(&mut wire, "connection", b"close"),
+            (Version::Ten, true) => write_header(&mut wire, "connection", b"keep-alive"),
+            (Version::Eleven, true) => {}
+        }
+        wire.extend_from_slice(b"\r\n");
+        wire
     }
 }
 

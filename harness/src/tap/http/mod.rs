@@ -1,9 +1,13 @@
 //! The HTTP tap: HTTP/1.1 on both sides, each request one call.
 //!
-//! Requests and replies are read whole before they are passed on, so bodies are
-//! limited (64 MiB; a longer request is answered 413, a longer reply 502). Chunked
-//! bodies arrive with a content-length, trailers and interim replies (1xx) are left
-//! out, `Expect: 100-continue` is answered here. Upgrades are not passed on. TLS and
+//! Requests and replies are read whole before they are passed on, as far as they are to
+//! be held: 64 MiB of a request where something that is looked for stands in bodies, 1 MiB
+//! otherwise and of replies. What is longer is decided on by its head and its beginning,
+//! and passed on as it comes, at the pace of whoever takes it; so is a reply without a
+//! length that is not whole within 50 ms, and a stream of events at once. A fault that
+//! needs the whole body (one that repeats it) misses there and says so. What is whole
+//! arrives with a content-length, trailers and interim replies (1xx) are left out,
+//! `Expect: 100-continue` is answered here. Upgrades are not passed on. TLS and
 //! HTTP/2 without a first HTTP/1.1 request are refused with a reply that says so.
 //!
 //! **A client that closes its sending side counts as gone**: on loopback the two look
@@ -23,12 +27,14 @@
 //! **After the gate has closed** no further request becomes a call, no reply is
 //! delivered, and the client's connection is left as it is until the process is gone.
 
+pub(crate) mod body;
 mod chunked;
 pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod dialect;
 pub(crate) mod message;
 pub(crate) mod reader;
+mod streaming;
 mod upstream;
 
 use std::io;

@@ -1,17 +1,25 @@
 //! Reads whole HTTP/1.1 messages from a stream of bytes, however they are cut.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
 
-use super::chunked::Chunked;
+use super::body::{Begun, Rest};
 use super::message::{Headers, RequestMessage, ResponseMessage, Version, has_no_body};
 
 /// The longest head that is read.
 const HEAD_LIMIT: usize = 256 * 1024;
-/// The longest body that is read: all is held in memory.
+/// The longest body that is ever held in memory.
 pub(crate) const BODY_LIMIT: usize = 64 * 1024 * 1024;
 const HEADERS_LIMIT: usize = 256;
 const READ: usize = 8 * 1024;
+/// How much of a body that is passed on as it comes is read at a time.
+const PIECE: usize = 64 * 1024;
+/// How long a reply of a length that nobody told may take to be whole before it is passed on
+/// as it comes.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What is no HTTP/1.1 message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +32,7 @@ pub(crate) enum Malformed {
     Syntax(httparse::Error),
     #[error("its head is longer than {HEAD_LIMIT} bytes")]
     HeadTooLong,
-    #[error("its body is longer than {BODY_LIMIT} bytes")]
+    #[error("its body is longer than {BODY_LIMIT} bytes, and the tap needs all of it")]
     BodyTooLong,
     #[error("its content-length is not one number")]
     Length,
@@ -86,7 +94,7 @@ impl From<Malformed> for NoMessage {
 
 /// How a body is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framing {
+pub(super) enum Framing {
     None,
     Length(usize),
     Chunked,
@@ -168,17 +176,19 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    /// Reads the body that belongs to a head.
+    /// Reads the body that belongs to a head, or so much of it as is to be held.
     pub(crate) async fn request_body(
         &mut self,
         head: RequestHead,
-    ) -> Result<RequestMessage, NoMessage> {
+        held: usize,
+    ) -> Result<(RequestMessage, Option<Rest>), NoMessage> {
         let RequestHead {
             mut message,
             framing,
         } = head;
-        message.body = self.body(framing).await?;
-        Ok(message)
+        let begun = self.body(framing, held, None).await?;
+        message.body = begun.body;
+        Ok((message, begun.rest))
     }
 
     /// Whether a body that belongs to `head` is still under way.
@@ -190,8 +200,14 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    /// Reads a response; interim ones (1xx) are passed over.
-    pub(crate) async fn response(&mut self, to_head: bool) -> Result<ResponseMessage, NoMessage> {
+    /// Reads a response, or so much of it as is to be held: what has no length is passed on
+    /// as it comes where it `may_stream`. Interim ones (1xx) are passed over.
+    pub(crate) async fn response(
+        &mut self,
+        to_head: bool,
+        held: usize,
+        may_stream: bool,
+    ) -> Result<(ResponseMessage, Option<Rest>), NoMessage> {
         loop {
             let (mut message, framing) = loop {
                 if let Some(head) = self.take_response_head(to_head)? {
@@ -203,8 +219,15 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 101 => return Err(Malformed::Upgrade.into()),
                 100..200 => {}
                 _ => {
-                    message.body = self.body(framing).await?;
-                    return Ok(message);
+                    let is_open = matches!(framing, Framing::Chunked | Framing::UntilEnd);
+                    let patience = match is_event_stream(&message.headers) {
+                        true => Duration::ZERO,
+                        false => PATIENCE,
+                    };
+                    let until = (may_stream && is_open).then(|| Instant::now() + patience);
+                    let begun = self.body(framing, held, until).await?;
+                    message.body = begun.body;
+                    return Ok((message, begun.rest));
                 }
             }
         }
@@ -286,35 +309,73 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    async fn body(&mut self, framing: Framing) -> Result<Bytes, NoMessage> {
-        match framing {
-            Framing::None => Ok(Bytes::new()),
-            Framing::Length(length) if length > BODY_LIMIT => Err(Malformed::BodyTooLong.into()),
-            Framing::Length(length) => {
-                while self.buffer.len() < length {
-                    self.fill().await?;
-                }
-                Ok(self.buffer.split_to(length).freeze())
+    /// Reads a body until it is whole, or more than is to be held, or it takes too long.
+    async fn body(
+        &mut self,
+        framing: Framing,
+        held: usize,
+        until: Option<Instant>,
+    ) -> Result<Begun, NoMessage> {
+        let mut rest = Rest::new(framing);
+        loop {
+            let whole = rest.take(&mut self.buffer)?;
+            if whole {
+                return Ok(Begun::whole(rest.give()));
             }
-            Framing::Chunked => {
-                let mut chunked = Chunked::default();
-                while !chunked.take(&mut self.buffer)? {
-                    self.fill().await?;
-                }
-                Ok(chunked.into_body())
+            if rest.len() > held || (rest.knows_more_than(held) && rest.len() >= held.min(PIECE)) {
+                return Ok(Begun::part(rest));
             }
-            Framing::UntilEnd => loop {
-                if self.buffer.len() > BODY_LIMIT {
-                    return Err(Malformed::BodyTooLong.into());
-                }
-                match self.fill().await {
-                    Ok(()) => {}
-                    Err(End::Closed) => return Ok(self.buffer.split().freeze()),
-                    Err(lost) => return Err(lost.into()),
-                }
-            },
+            let more = self.more(&mut rest);
+            let read = match until {
+                Some(until) => match tokio::time::timeout_at(until, more).await {
+                    Ok(read) => read?,
+                    Err(_) => return Ok(Begun::part(rest)),
+                },
+                None => more.await?,
+            };
+            if !read {
+                return Ok(Begun::whole(rest.give()));
+            }
         }
     }
+
+    /// Reads some more of a body; false at the end of one that ends with its connection. May
+    /// be dropped at any time without loss.
+    async fn more(&mut self, rest: &mut Rest) -> Result<bool, NoMessage> {
+        match self.fill().await {
+            Ok(()) => Ok(true),
+            Err(End::Closed) if rest.ends_with_connection() => Ok(false),
+            Err(end) => Err(end.into()),
+        }
+    }
+
+    /// The next piece of a body that is passed on as it comes; nothing once it is whole. May
+    /// be dropped at any time without loss.
+    pub(crate) async fn piece(&mut self, rest: &mut Rest) -> Result<Option<Bytes>, NoMessage> {
+        loop {
+            if !rest.is_whole() {
+                rest.take(&mut self.buffer)?;
+            }
+            let piece = rest.give();
+            if !piece.is_empty() {
+                return Ok(Some(piece));
+            }
+            if rest.is_whole() {
+                return Ok(None);
+            }
+            self.buffer.reserve(PIECE);
+            if !self.more(rest).await? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Whether a reply says that it is a stream of events, each of which its client awaits.
+fn is_event_stream(headers: &Headers) -> bool {
+    headers
+        .get("content-type")
+        .is_some_and(|media_type| media_type.starts_with("text/event-stream"))
 }
 
 /// Refuses what is known to be another protocol as soon as it can be told.

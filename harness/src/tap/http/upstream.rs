@@ -9,7 +9,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-use super::client::Client;
+use super::body::Rest;
+use super::chunked;
+use super::client::{AHEAD_OF_STREAM, Client};
 use super::message::ResponseMessage;
 use super::reader::{BODY_LIMIT, End, NoMessage, Reader};
 use crate::tap::listener::TapContext;
@@ -29,6 +31,15 @@ struct Link {
     writer: OwnedWriteHalf,
 }
 
+/// How much of a reply is held before it is passed on.
+#[derive(Clone, Copy)]
+pub(crate) struct Hold {
+    /// So many bytes of its body.
+    pub(crate) most: usize,
+    /// Whether the rest may be passed on as it comes.
+    pub(crate) may_stream: bool,
+}
+
 /// What became of forwarding a call.
 pub(crate) struct Forwarded {
     /// How much the dependency got.
@@ -40,7 +51,7 @@ pub(crate) struct Forwarded {
 }
 
 impl Forwarded {
-    fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self {
             extent: Extent::Nothing,
             left: false,
@@ -130,7 +141,10 @@ impl Upstream {
             return nothing;
         }
         match &mut self.link {
-            Some(link) => link.forward(gate, client, head, body).await,
+            Some(link) => {
+                let wire = Bytes::from(head).chain(body);
+                link.forward(gate, client, wire, BODY_LIMIT).await
+            }
             None => Forwarded::nothing(),
         }
     }
@@ -167,12 +181,13 @@ impl Upstream {
         &mut self,
         client: Option<&mut Client>,
         to_head: bool,
+        hold: Hold,
         left: impl FnOnce(),
-    ) -> Result<ResponseMessage, Broken> {
+    ) -> Result<(ResponseMessage, Option<Rest>), Broken> {
         let Some(Link { reader, writer }) = &mut self.link else {
             return Err(Broken::unreachable("there is no connection".to_owned()));
         };
-        let reading = reader.response(to_head);
+        let reading = reader.response(to_head, hold.most, hold.may_stream);
         tokio::pin!(reading);
         if let Some(client) = client {
             tokio::select! {
@@ -183,6 +198,40 @@ impl Upstream {
         }
         let _ = writer.shutdown().await;
         reading.await.map_err(Broken::from)
+    }
+
+    /// Forwards a piece of a request's body, or its end.
+    pub(crate) async fn forward_piece(
+        &mut self,
+        gate: &Gate,
+        client: &mut Client,
+        piece: Option<&Bytes>,
+        chunks: bool,
+    ) -> Forwarded {
+        let wire = match (piece, chunks) {
+            (Some(piece), true) => chunked::chunk(piece),
+            (Some(piece), false) => piece.clone(),
+            (None, true) => Bytes::from_static(chunked::LAST),
+            (None, false) => Bytes::new(),
+        };
+        match &mut self.link {
+            Some(link) => link.forward(gate, client, wire, AHEAD_OF_STREAM).await,
+            None => Forwarded::nothing(),
+        }
+    }
+
+    /// The next piece of a reply's body; nothing once it is whole. May be dropped at any
+    /// time without loss.
+    pub(crate) async fn piece(&mut self, rest: &mut Rest) -> Result<Option<Bytes>, NoMessage> {
+        match &mut self.link {
+            Some(link) => link.reader.piece(rest).await,
+            None => Err(NoMessage::Ended(End::Closed)),
+        }
+    }
+
+    /// Leaves a reply that nobody awaits any more: the dependency sees its connection end.
+    pub(crate) fn abandon(&mut self) {
+        self.link = None;
     }
 
     /// What a client sees of a dependency that can't be reached.
@@ -239,24 +288,23 @@ impl Link {
         &mut self,
         gate: &Gate,
         client: &mut Client,
-        head: Vec<u8>,
-        body: Bytes,
+        mut wire: impl Buf,
+        ahead: usize,
     ) -> Forwarded {
         let Self { reader, writer } = self;
-        let mut wire = Bytes::from(head).chain(body);
         let whole = wire.remaining();
         let mut left = false;
         let outcome = {
             let writing = gate.forward(writer.write_all_buf(&mut wire));
             // A dependency may answer before it has read all, and stop reading then.
             let reading = async {
-                while reader.buffered() < BODY_LIMIT && reader.fill().await.is_ok() {}
+                while reader.buffered() < ahead && reader.fill().await.is_ok() {}
                 std::future::pending::<()>().await;
             };
             tokio::select! {
                 biased;
                 outcome = writing => outcome.ok(),
-                () = client.gone() => { left = true; None }
+                () = client.gone_within(ahead) => { left = true; None }
                 () = reading => None,
             }
         };

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(crate) enum Event {
     Forwarded(CallId, Extent),
     After(CallId, Arc<Reply>, bool),
     Abandoned(CallId, Side),
+    /// How many bytes passed, their SHA-256, and whether that was all.
+    Streamed(Side, u64, Vec<u8>, bool),
     Misannounced(String),
 }
 
@@ -58,6 +61,8 @@ impl Event {
                 }
             }
             Self::Abandoned(_, side) => format!("abandoned {side:?}"),
+            Self::Streamed(side, _, _, true) => format!("streamed {side:?}"),
+            Self::Streamed(side, _, _, false) => format!("broken off {side:?}"),
         }
     }
 }
@@ -83,6 +88,7 @@ pub(crate) struct Witness {
     events: watch::Sender<Vec<Event>>,
     befores: Mutex<VecDeque<Plan<Before>>>,
     afters: Mutex<VecDeque<Plan<After>>>,
+    reads_no_bodies: AtomicBool,
 }
 
 impl Witness {
@@ -91,7 +97,21 @@ impl Witness {
             events: watch::Sender::default(),
             befores: Mutex::default(),
             afters: Mutex::default(),
+            reads_no_bodies: AtomicBool::new(false),
         })
+    }
+
+    /// Nothing that is looked for stands in bodies.
+    pub(crate) fn read_no_bodies(&self) {
+        self.reads_no_bodies.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn streams(&self) -> Vec<(Side, u64, Vec<u8>, bool)> {
+        let stream = |event| match event {
+            Event::Streamed(side, len, sha256, whole) => Some((side, len, sha256, whole)),
+            _ => None,
+        };
+        self.events().into_iter().filter_map(stream).collect()
     }
 
     pub(crate) fn decide_before(&self, decision: Before) {
@@ -221,6 +241,14 @@ impl Director for Witness {
     ) -> BoxFuture<'static, After> {
         self.tell(Event::After(call.id, reply, deliverable));
         Plan::run(self.afters.lock().unwrap().pop_front(), After::Deliver)
+    }
+
+    fn reads_bodies(&self, _: &DependencyName) -> bool {
+        !self.reads_no_bodies.load(Ordering::Relaxed)
+    }
+
+    fn streamed(&self, _: &Call, side: Side, len: u64, sha256: &[u8], whole: bool) {
+        self.tell(Event::Streamed(side, len, sha256.to_vec(), whole));
     }
 
     fn misannounced(&self, _: &Author, reason: &str) {

@@ -361,6 +361,7 @@ async fn a_submission_is_found_by_its_key_or_because_it_is_the_only_one() {
                 query: None,
                 headers: vec![("idempotency-key".to_owned(), key.to_owned())],
                 body: Bytes::new(),
+                is_cut: false,
             }),
         })
     };

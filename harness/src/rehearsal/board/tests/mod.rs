@@ -204,6 +204,7 @@ impl Bench {
             query: None,
             headers: Vec::new(),
             body: Bytes::from(body.to_string()),
+            is_cut: false,
         };
         self.call(&self.packer, "carrier", Request::Http(request))
     }
@@ -215,6 +216,7 @@ impl Bench {
             query: None,
             headers: Vec::new(),
             body: Bytes::new(),
+            is_cut: false,
         };
         self.call(&self.packer, checkpoint::DEPENDENCY, Request::Http(request))
     }
