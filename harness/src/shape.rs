@@ -112,7 +112,7 @@ fn of_round_trip(request: &PgRequest) -> Asked {
     let shapes = |statements: &[crate::tap::Statement]| -> Vec<String> {
         statements
             .iter()
-            .map(|statement| statement::shape(statement.sql.written()))
+            .map(|statement| statement.sql.shape(statement::shape).to_owned())
             .collect()
     };
     let own = shapes(&request.statements);

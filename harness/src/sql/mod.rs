@@ -33,6 +33,7 @@ struct Texts {
     written: Option<String>,
     canonical: Canonical,
     rows: OnceLock<Rows>,
+    shape: OnceLock<String>,
 }
 
 impl Sql {
@@ -44,6 +45,7 @@ impl Sql {
             text: folded,
             canonical,
             rows: OnceLock::new(),
+            shape: OnceLock::new(),
         }))
     }
 
@@ -90,6 +92,11 @@ impl Sql {
     /// Whether rows are made of the elements of a list.
     pub fn takes_lists_apart(&self) -> bool {
         self.rows().takes_lists_apart
+    }
+
+    /// Its shape, which is made of what is written the first time that it is asked for.
+    pub(crate) fn shape(&self, make: fn(&str) -> String) -> &str {
+        self.0.shape.get_or_init(|| make(self.written()))
     }
 
     fn rows(&self) -> &Rows {
