@@ -110,9 +110,12 @@ impl Board {
                 if seen.is_empty() {
                     continue;
                 }
+                // Only of queues that speak SQS it is noted here who asks them.
                 let asks = |(dependency, queue): &QueueOf| {
                     let taker = (role.clone(), dependency.clone(), queue.clone());
-                    state.takers.contains(&taker)
+                    let of = self.0.manifest.dependencies.get(dependency);
+                    let is_noted = of.is_some_and(|of| matches!(of.protocol, Protocol::Sqs { .. }));
+                    !is_noted || state.takers.contains(&taker)
                 };
                 let said = named(true).join(" and ");
                 let seen = seen.join(" and ");
