@@ -396,7 +396,8 @@ pub(super) fn reply_to(call: &Call, value: Value, view: &View) -> Reply {
     match &call.request {
         Request::Redis(request) => {
             let mut reply = RedisReply::of(request, value);
-            reply.effects = view.answered(&call.author, call.id, request, &reply);
+            reply.effects =
+                view.answered(&call.author, (call.id, call.connection), request, &reply);
             Reply::Redis(reply)
         }
         _ => unreachable!("a tap makes calls of its own protocol"),

@@ -553,7 +553,7 @@ impl State {
     }
 
     /// An element is nowhere any more.
-    fn done(&mut self, id: &str, effects: &mut Vec<QueueEffect>) {
+    pub(super) fn done(&mut self, id: &str, effects: &mut Vec<QueueEffect>) {
         if let Some(place) = self.copies.iter().position(|copy| copy.id == id) {
             let copy = self.copies.remove(place);
             if copy.entry.is_some() {

@@ -29,7 +29,7 @@ use self::copy::{At, Copy};
 use super::call::{RedisReply, RedisRequest};
 use super::command::Command;
 use super::queue::{Kind, RedisQueue};
-use crate::ids::{Author, CallId};
+use crate::ids::{Author, CallId, ConnectionId};
 
 /// What a call did to a queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +80,8 @@ struct State {
     named: u64,
     /// Entries of streams that are done: their adding may be answered later.
     done: HashSet<String>,
+    /// On which connections pops were made whose elements are in no key.
+    popped_on: HashMap<CallId, ConnectionId>,
     /// The scores of members of sorted sets.
     scores: HashMap<(Bytes, Bytes), f64>,
 }
@@ -119,7 +121,7 @@ impl View {
     pub(super) fn answered(
         &self,
         author: &Author,
-        call: CallId,
+        (call, connection): (CallId, ConnectionId),
         request: &RedisRequest,
         reply: &RedisReply,
     ) -> Vec<QueueEffect> {
@@ -127,7 +129,12 @@ impl View {
             return Vec::new();
         }
         let mut state = self.state();
-        let effects = self.apply(&mut state, (author, call), request, reply);
+        let mut effects = self.let_go(&mut state, (author, connection), request);
+        effects.extend(self.apply(&mut state, (author, call), request, reply));
+        let popped = |copy: &&Copy| copy.at == At::Hand(call);
+        if state.copies.iter().any(|copy| popped(&copy)) {
+            state.popped_on.insert(call, connection);
+        }
         state.undo(call);
         effects
     }
@@ -163,6 +170,40 @@ impl View {
     /// Who had an element is gone; what is to be done about it.
     pub(crate) fn orphaned(&self, receipt: &str) -> Orphan {
         self.state().orphan(receipt)
+    }
+
+    /// Who asks for more on the same connection has not kept what it popped there before.
+    fn let_go(
+        &self,
+        state: &mut State,
+        (author, connection): (&Author, ConnectionId),
+        request: &RedisRequest,
+    ) -> Vec<QueueEffect> {
+        let mut effects = Vec::new();
+        let asked: Vec<String> = request
+            .commands
+            .iter()
+            .filter(|command| command.is_receive())
+            .flat_map(Command::keys)
+            .filter_map(|key| self.queue_at(key))
+            .map(RedisQueue::name)
+            .collect();
+        if asked.is_empty() {
+            return effects;
+        }
+        let left = state.copies.iter().filter(|copy| match copy.at {
+            At::Hand(popped) => {
+                copy.owner.as_ref() == Some(author)
+                    && asked.contains(&copy.queue)
+                    && state.popped_on.get(&popped) == Some(&connection)
+            }
+            _ => false,
+        });
+        let left: Vec<String> = left.map(|copy| copy.id.clone()).collect();
+        for id in left {
+            state.done(&id, &mut effects);
+        }
+        effects
     }
 
     fn queue_at(&self, key: &[u8]) -> Option<&RedisQueue> {

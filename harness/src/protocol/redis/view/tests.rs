@@ -66,7 +66,9 @@ impl Told {
             answers,
             ..RedisReply::default()
         };
-        let effects = self.view.answered(by, *call, request, &reply);
+        let effects = self
+            .view
+            .answered(by, (*call, ConnectionId(self.calls)), request, &reply);
         effects.iter().map(shown).collect()
     }
 
@@ -215,6 +217,25 @@ fn what_is_popped_and_kept_elsewhere_afterwards_is_lost_in_between() {
     );
     told.one(&two, "BRPOP jobs 0", pair("jobs", body));
     assert!(matches!(told.view.orphaned("jobs-2~1"), Orphan::Lost(_)));
+}
+
+#[test]
+fn who_asks_for_more_on_the_same_connection_has_kept_nothing() {
+    let mut told = Told::of(&[("jobs", list("jobs", &["doing"]))]);
+    let one = worker(1);
+    told.one(&Author::Client, "LPUSH jobs a", number(1));
+    told.one(&one, "RPOP jobs", text("a"));
+    let connection = ConnectionId(told.calls);
+    let (call, request) = told.requested(&["BRPOP jobs 1"]);
+    let reply = RedisReply {
+        answers: vec![Value::Null],
+        ..RedisReply::default()
+    };
+    let effects = told
+        .view
+        .answered(&one, (call, connection), &request, &reply);
+    let effects: Vec<String> = effects.iter().map(shown).collect();
+    assert_eq!(effects, ["jobs-1~1 is done"]);
 }
 
 #[test]
