@@ -142,7 +142,7 @@ fn what_would_be_ignored_or_could_never_hold() {
         &[
             "a table stands below this step, which takes nothing there",
             "a.feature:5",
-            "`-1` is no whole number",
+            "`-1` is no figure",
             "`5 to 1` is neither a whole number nor a range",
             "`tries` stands twice in this table",
         ],
@@ -254,7 +254,6 @@ fn instances_that_there_are_not_or_cannot_be() {
     refused(
         "Given the message M1
          And 10001 instances of the packer run
-         And -1 instances of the shop run
          And the carrier hangs
          | of | shop-3 |
          When all messages are submitted
@@ -262,9 +261,8 @@ fn instances_that_there_are_not_or_cannot_be() {
         &[
             "10001 instances cannot run",
             "write a number from 0 to 100",
-            "`-1` is no whole number",
             "there is no `shop-3`",
-            "a.feature:7",
+            "a.feature:6",
             "there is no `shop-2`",
         ],
     );
