@@ -128,11 +128,10 @@ pub fn lookup_message(place: &Place, message: &Value) -> Vec<String> {
 /// value of a field.
 pub(crate) fn lookup_content(place: &Place, content: &[u8]) -> Vec<String> {
     match place {
-        Place::Body(pipeline) => decoding::read(content, pipeline),
         Place::Attribute(_, pipeline) if pipeline.0.is_empty() => {
             vec![String::from_utf8_lossy(content).into_owned()]
         }
-        Place::Attribute(_, pipeline) => decoding::read(content, pipeline),
+        Place::Body(pipeline) | Place::Attribute(_, pipeline) => decoding::read(content, pipeline),
         Place::Header(..) | Place::Path(_) | Place::Key(_) => Vec::new(),
     }
 }

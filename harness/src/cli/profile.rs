@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches as _};
 
 use super::{Application, Arguments, Command, Halt};
-use crate::gherkin::Project as _;
+use crate::gherkin::{ProfileOptions, Project as _};
 
 /// Why arguments were not taken.
 pub(super) enum Refused {
@@ -82,7 +82,7 @@ fn said(option: &str, values: &[String]) -> Vec<OsString> {
     values.iter().filter_map(word).collect()
 }
 
-fn unknown(name: &str, profiles: &[(String, Vec<(String, Vec<String>)>)]) -> Halt {
+fn unknown(name: &str, profiles: &[(String, ProfileOptions)]) -> Halt {
     let names: Vec<String> = profiles
         .iter()
         .map(|(name, _)| format!("`{name}`"))

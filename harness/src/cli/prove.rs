@@ -136,7 +136,7 @@ pub(super) fn prove<A: Application>(
     let interrupt = surroundings.interrupt.clone();
     let mut tell = |progress: Progress<'_>| surroundings.say(&told(&progress));
     let course = run(&suite, &scenarios, &info, &request, &interrupt, &mut tell);
-    let course = course.map_err(halt)?;
+    let course = course.map_err(|error| halt(&error))?;
     let vocabulary = suite.vocabulary().compile();
     let vocabulary = vocabulary.map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
     let results = Results {
@@ -261,8 +261,8 @@ fn told(progress: &Progress<'_>) -> String {
     }
 }
 
-fn halt(error: ProveError) -> Halt {
-    match &error {
+fn halt(error: &ProveError) -> Halt {
+    match error {
         ProveError::Interrupted => Halt {
             exit: Exit::Interrupted,
             report: miette::miette!("interrupted before anything was tried"),

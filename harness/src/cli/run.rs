@@ -64,6 +64,10 @@ pub(super) struct SelectionArguments {
 }
 
 #[derive(Clone, Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(super) struct RunArguments {
     #[command(flatten)]
     selection: SelectionArguments,

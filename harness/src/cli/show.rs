@@ -1,6 +1,7 @@
 //! `rehearse show`: the course of a rehearsal, a line an entry.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -106,13 +107,13 @@ fn of_run(
         failed
     };
     for (scenario, outcome) in told {
-        text += &format!("{} {}\n", outcome.verdict, scenario.name);
+        let _ = writeln!(text, "{} {}", outcome.verdict, scenario.name);
         for line in &outcome.excerpt {
-            text += &format!("    {line}\n");
+            let _ = writeln!(text, "    {line}");
         }
         if let Some(history) = with_history(outcome) {
             let folder = history.parent().unwrap_or(&history).display();
-            text += &format!("    all of it: rehearse show {folder}\n");
+            let _ = writeln!(text, "    all of it: rehearse show {folder}");
         }
     }
     Ok(text)
@@ -141,7 +142,7 @@ fn course(
     }) = entries.first().map(|entry| &entry.event)
     {
         let count = format!("{} of {} entries", chosen.len(), lines.len());
-        text += &format!("{scenario} ({place}), run {run}, {count}\n");
+        let _ = writeln!(text, "{scenario} ({place}), run {run}, {count}");
     }
     let painted = |mark, line: &str| match mark {
         Mark::Cited => paint.bold(&paint.failure(line)),
@@ -159,7 +160,7 @@ fn course(
         text.push('\n');
     }
     if let Some(why) = broken_off {
-        text += &format!("it breaks off here: {why}\n");
+        let _ = writeln!(text, "it breaks off here: {why}");
     }
     Ok(text)
 }

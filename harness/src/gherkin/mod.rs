@@ -48,7 +48,7 @@ pub(crate) use outcome::{from_seconds, seconds};
 pub use parameter::{Names, ProcessRef, Value, read_duration, read_messages};
 pub use plan::Plan;
 pub use problem::{FeatureText, Problem, ProblemKind, Problems};
-pub use project::{Limits, Project, Shared};
+pub use project::{Limits, ProfileOptions, Project, Shared};
 pub use run_id::new_run_id;
 pub use runner::{Listener, RunOptions, keep_places_of_panics, rehearse};
 pub use scenario::{Feature, Scenario, StepText};

@@ -9,6 +9,9 @@ use super::interrupt::Interrupt;
 use super::vocabulary::Vocabulary;
 use super::world::{Notes, RunInfo, World};
 
+/// Options of a profile, each with its values.
+pub type ProfileOptions = Vec<(String, Vec<String>)>;
+
 /// A kind of world with its phrases, and what a whole run needs around its scenarios.
 ///
 /// The life of a run: [`Project::prepare`] once, then a [`World`] for each scenario, then
@@ -41,7 +44,7 @@ pub trait Project: Send + Sync + 'static {
     }
 
     /// Options of a run by the name of a profile: each with its values, flags with `true`.
-    fn profiles(&self) -> Vec<(String, Vec<(String, Vec<String>)>)> {
+    fn profiles(&self) -> Vec<(String, ProfileOptions)> {
         Vec::new()
     }
 

@@ -53,6 +53,7 @@ pub(super) struct Extent {
 
 impl Scenario {
     /// The same under another name, with these steps left out and these set up first.
+    #[must_use]
     pub fn altered(
         &self,
         called: &str,

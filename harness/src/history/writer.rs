@@ -139,9 +139,10 @@ impl History {
                 summary: common.summary,
             };
         }
-        let content = match statements {
-            true => said.content,
-            false => said.whole(),
+        let content = if statements {
+            said.content
+        } else {
+            said.whole()
         };
         if let Event::Called { content: own, .. } = &mut call {
             *own = self.shelve(&mut inner, Blob::of_call(&content), &content);

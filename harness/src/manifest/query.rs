@@ -178,11 +178,9 @@ fn closes(sql: &str, start: usize, end: usize) -> bool {
         return true;
     };
     let rest = &written[begin..];
-    let mark = if rest.starts_with('$') {
-        let tag = rest[1..].find('$').map_or(1, |at| at + 2);
-        &rest[..tag]
-    } else {
-        &rest[..1]
+    let mark = match rest.strip_prefix('$') {
+        Some(tag) => &rest[..tag.find('$').map_or(1, |at| at + 2)],
+        None => &rest[..1],
     };
     rest.len() >= 2 * mark.len() && rest.ends_with(mark)
 }

@@ -106,7 +106,7 @@ mod tests {
     fn vocabulary() -> Compiled<()> {
         let step = |draft: StepDraft<()>, example: &str| {
             let draft = draft.doc("Does it.").example(example).group("all");
-            draft.run(|_: &mut (), _, _, _| Box::pin(async { Ok(()) }))
+            draft.run(|(): &mut (), _, _, _| Box::pin(async { Ok(()) }))
         };
         let names = Names::new().with("process", ["worker", "shop"]);
         let steps = [

@@ -1,5 +1,7 @@
 //! What one try of a variant came to, by facts alone.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 use super::variant::Mark;
@@ -62,7 +64,8 @@ impl Found {
             let one = against().find(|one| !one.late)?;
             let mut told = first_line(&one.message);
             for row in one.rows.iter().filter(|row| !row.agrees()) {
-                told += &format!(
+                let _ = write!(
+                    told,
                     "; {}: {} expected, {} seen",
                     row.name, row.expected, row.seen
                 );
@@ -150,7 +153,7 @@ mod tests {
         let unproven = Evidence::new(Exit::Unproven, "never landed");
         assert_eq!(found(&[unproven]).mark(), Mark::Unseen);
         let broken = Evidence::new(Exit::Broken, "no disk");
-        assert_eq!(found(&[broken.clone()]).mark(), Mark::Unseen);
+        assert_eq!(found(std::slice::from_ref(&broken)).mark(), Mark::Unseen);
         assert_eq!(found(&[broken]).mark_of_control(), Mark::Untold);
         assert_eq!(found(&[]).mark_of_control(), Mark::DecidesNothing);
         assert_eq!(found(&[late()]).mark_of_control(), Mark::Decides);

@@ -37,11 +37,12 @@ pub fn unused<W>(
         let names = all.into_iter().flat_map(|(_, names)| names);
         let names: Vec<String> = names
             .filter(|name| {
-                !used.contains(&(kind, name.as_str()))
-                    && !cells.iter().any(|cell| cell.contains(name.as_str()))
-                    && !(kind == "stage" && in_manifest.contains(name.as_str()))
-                    // What messages carry where nothing else is said.
-                    && !(kind == "kind" && manifest.messages.kinds.keys().next() == Some(*name))
+                let by_manifest = kind == "stage" && in_manifest.contains(name.as_str());
+                // What messages carry where nothing else is said.
+                let usual = manifest.messages.kinds.keys().next() == Some(*name);
+                let somewhere = used.contains(&(kind, name.as_str()))
+                    || cells.iter().any(|cell| cell.contains(name.as_str()));
+                !(somewhere || by_manifest || kind == "kind" && usual)
             })
             .cloned()
             .collect();
@@ -87,5 +88,5 @@ fn of_manifest(manifest: &Manifest) -> BTreeSet<&str> {
         .chain(&manifest.replay)
         .chain(&manifest.resting)
         .chain(manifest.messages.submit.durable());
-    stages.map(|stage| stage.as_str()).collect()
+    stages.map(super::super::ids::StageName::as_str).collect()
 }

@@ -108,10 +108,9 @@ fn misdeeds(manifest: &Manifest, shape: &Shape) -> &'static [Misdeed] {
             | "ChangeMessageVisibility" => &[PRETENCE],
             _ => &[],
         },
-        // What a transaction did and did not do is told by no wire before its end.
-        Asked::Statements(_) | Asked::Commit(_) => &[],
-        // Nothing is pretended there yet.
-        Asked::Commands(_) => &[],
+        // What a transaction did and did not do is told by no wire before its end; of Redis
+        // nothing is pretended yet.
+        Asked::Statements(_) | Asked::Commit(_) | Asked::Commands(_) => &[],
     }
 }
 

@@ -93,6 +93,7 @@ impl stub::Contents for Served {
 
 impl Rehearsal {
     /// Makes a message known to the board and to the services that the harness plays.
+    #[expect(clippy::result_large_err, reason = "it ends the scenario")]
     pub(super) fn declare(&mut self, message: &PlannedMessage) -> Result<(), RehearsalError> {
         let kind = &self.manifest.messages.kinds[&message.kind];
         let bytes = match &kind.content {

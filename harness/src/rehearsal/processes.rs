@@ -350,12 +350,11 @@ impl Processes {
             self.0.board.miss(fault, error.to_string());
             return Err(error.into());
         }
-        match seat.is_cut_off().await? {
-            true => self.0.board.cut(fault, incarnation),
-            false => {
-                let reason = format!("the engine still tells of a network of {incarnation}");
-                self.0.board.miss(fault, reason);
-            }
+        if seat.is_cut_off().await? {
+            self.0.board.cut(fault, incarnation);
+        } else {
+            let reason = format!("the engine still tells of a network of {incarnation}");
+            self.0.board.miss(fault, reason);
         }
         Ok(())
     }

@@ -113,9 +113,10 @@ pub(super) fn said(call: &Call) -> Said {
             let binds_nothing = bound.iter().all(|values| values == "[]");
             Said {
                 statements: Some(statements.join("\n")),
-                content: match binds_nothing {
-                    true => Vec::new(),
-                    false => bound.join("\n").into_bytes(),
+                content: if binds_nothing {
+                    Vec::new()
+                } else {
+                    bound.join("\n").into_bytes()
                 },
             }
         }

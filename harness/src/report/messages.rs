@@ -57,7 +57,7 @@ impl Messages {
         }
         for (path, members) in &features {
             messages.push(source(path));
-            messages.push(document(path, members, result));
+            messages.push(parsed(path, members, result));
         }
         for (index, (scenario, outcome)) in result.scenarios.iter().enumerate() {
             messages.push(pickle(index, scenario, outcome));
@@ -99,7 +99,7 @@ fn source(path: &str) -> Value {
     json!({ "source": { "uri": path, "data": data, "mediaType": "text/x.cucumber.gherkin+plain" } })
 }
 
-fn document(path: &str, members: &[usize], result: &RunResult) -> Value {
+fn parsed(path: &str, members: &[usize], result: &RunResult) -> Value {
     let name = members
         .first()
         .map_or("", |index| result.scenarios[*index].0.feature.as_str());

@@ -47,9 +47,8 @@ pub(super) fn are_commands(written: &str) -> bool {
             ["SET" | "COPY" | "MOVE" | "SELECT" | "EXISTS", rest @ ..] => {
                 is_known(words[0]) && rest.len() == 1 && words[0] != "SELECT"
             }
-            ["GET"] => false,
+            ["GET"] | [] => false,
             [name, ..] => is_known(name),
-            [] => false,
         }
     })
 }

@@ -138,7 +138,7 @@ impl Project for Suite {
             .into_iter()
             .fold(Vocabulary::new(self.names()), Vocabulary::with)
             .checked_by(declared::check)
-            .checked_by(|scenario, steps| submitted::check(scenario, steps))
+            .checked_by(submitted::check)
             .checked_by(|scenario, _| tags::check(scenario))
             .checked_by({
                 let manifest = Arc::clone(&self.manifest);

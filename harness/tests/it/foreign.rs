@@ -68,7 +68,7 @@ fn consumers_and_ids_are_told_by_what_is_seen() {
         ("    consumes: queue/jobs\n", ""),
         ("    database: any-bind\n", ""),
     ];
-    let Some(scenarios) = run("batch-callback", &unsaid) else {
+    let Some(scenarios) = run(&FOREIGN, "batch-callback", &unsaid) else {
         return;
     };
     for scenario in scenarios {

@@ -6,6 +6,14 @@ use std::path::{Path, PathBuf};
 /// Words that are the reference system's alone.
 const WORDS: [&str; 2] = ["document", "notification"];
 
+/// What a browser calls a page, and Cucumber Messages a feature file.
+const OTHERS: [&str; 4] = [
+    "document.",
+    "documentElement",
+    "gherkinDocument",
+    "GherkinDocument",
+];
+
 #[test]
 fn the_sources_hold_no_word_of_the_reference_system() {
     let mut files = Vec::new();
@@ -38,7 +46,10 @@ fn leaks_in(file: &Path) -> Vec<String> {
         .enumerate()
         .map(|(at, line)| (at + 1, line))
         .filter(|(_, line)| {
-            let line = line.to_lowercase();
+            let line = OTHERS
+                .iter()
+                .fold((*line).to_owned(), |line, other| line.replace(other, ""))
+                .to_lowercase();
             WORDS.iter().any(|word| line.contains(word))
         })
         .map(|(at, line)| format!("{name}:{at}: {line}"))

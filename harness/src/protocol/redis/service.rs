@@ -167,7 +167,7 @@ impl RedisService {
             Orphan::Stays => Ok(Expiry::Stays),
             Orphan::Lost(call) => Ok(Expiry::Lost(call)),
             Orphan::Ask(words) => {
-                let words: Vec<&[u8]> = words.iter().map(|word| word.as_ref()).collect();
+                let words: Vec<&[u8]> = words.iter().map(std::convert::AsRef::as_ref).collect();
                 self.ask(&words).await.map(|_| Expiry::Visible)
             }
         }
@@ -218,7 +218,7 @@ impl RedisService {
             let keys = self.ask(&[b"KEYS", pattern.glob().as_bytes()]).await?;
             for key in keys.items().iter().filter_map(Value::text) {
                 let kind = self.ask(&[b"TYPE", key]).await?;
-                let count: &[u8] = match kind.text().map(|kind| kind.as_ref()) {
+                let count: &[u8] = match kind.text().map(std::convert::AsRef::as_ref) {
                     Some(b"list") => b"LLEN",
                     Some(b"zset") => b"ZCARD",
                     Some(b"hash") => b"HLEN",
@@ -264,16 +264,15 @@ impl RedisService {
             let Some(Value::Integer(pending)) = of(b"pending") else {
                 return Ok((0, 0));
             };
-            let waiting = match of(b"lag") {
-                Some(Value::Integer(lag)) => *lag,
+            let waiting = if let Some(Value::Integer(lag)) = of(b"lag") {
+                *lag
+            } else {
                 // It cannot tell once entries were deleted: then they are looked at.
-                _ => {
-                    let last = of(b"last-delivered-id").and_then(Value::text).cloned();
-                    let from = last.map(|last| [&b"("[..], &last].concat());
-                    let from = from.unwrap_or_else(|| b"-".to_vec());
-                    let rest = self.ask(&[b"XRANGE", stream, &from, b"+"]).await?;
-                    i64::try_from(rest.items().len()).unwrap_or(i64::MAX)
-                }
+                let last = of(b"last-delivered-id").and_then(Value::text).cloned();
+                let from = last.map(|last| [&b"("[..], &last].concat());
+                let from = from.unwrap_or_else(|| b"-".to_vec());
+                let rest = self.ask(&[b"XRANGE", stream, &from, b"+"]).await?;
+                i64::try_from(rest.items().len()).unwrap_or(i64::MAX)
             };
             return Ok((waiting, *pending));
         }

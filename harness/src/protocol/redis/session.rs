@@ -86,11 +86,13 @@ impl Session {
                 self.opened.extend_from_slice(sent);
                 self.queue_answers = 1;
             }
-            "HELLO" if !failed => match command.arguments.first().map(|text| text.as_ref()) {
-                Some(b"3") => self.version3 = true,
-                Some(b"2") => self.version3 = false,
-                _ => {}
-            },
+            "HELLO" if !failed => {
+                match command.arguments.first().map(std::convert::AsRef::as_ref) {
+                    Some(b"3") => self.version3 = true,
+                    Some(b"2") => self.version3 = false,
+                    _ => {}
+                }
+            }
             _ => {
                 let Some(queued) = &mut self.queued else {
                     return;

@@ -344,7 +344,9 @@ mod tests {
                     '*'
                 };
                 count(into, kind, items.len());
-                items.iter().for_each(|item| written(item, into));
+                for item in items {
+                    written(item, into);
+                }
             }
             Value::Map(pairs) => {
                 count(into, '%', pairs.len());
@@ -385,7 +387,9 @@ mod tests {
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         ) {
             let mut bytes = Vec::new();
-            all.iter().for_each(|value| written(value, &mut bytes));
+            for value in &all {
+                written(value, &mut bytes);
+            }
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
             cuts.sort_unstable();
             cuts.push(bytes.len());

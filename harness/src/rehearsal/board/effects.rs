@@ -130,7 +130,7 @@ impl Board {
             }
             let chosen = |statement: &&Statement| chooses_its_rows(stage, statement);
             if let Some(statement) = reply.durable.iter().find(chosen) {
-                self.doubt_once(&untold(end, &statement.sql.to_string()));
+                self.doubt_once(&untold(end, &statement.sql));
             }
             let Some(deletion) = deletion_of(stage) else {
                 continue;

@@ -34,18 +34,15 @@ impl Board {
                     .filter(|id| !id.starts_with(WITHIN))
                     .collect();
                 let message = self.name_or_note(state, call, kind, &all, &item);
-                match &message {
-                    Some(message) => {
-                        state.learn(&message_id, message);
-                    }
-                    None => {
-                        let about = About::Copy {
-                            message_id: message_id.clone(),
-                            receipt: None,
-                            body: None,
-                        };
-                        unnamed = Some((all, about));
-                    }
+                if let Some(message) = &message {
+                    state.learn(&message_id, message);
+                } else {
+                    let about = About::Copy {
+                        message_id: message_id.clone(),
+                        receipt: None,
+                        body: None,
+                    };
+                    unnamed = Some((all, about));
                 }
                 (
                     Event::Sent {
@@ -209,7 +206,7 @@ impl Board {
         let seq = self.0.history.append(event);
         state.effects.note(&call.author, seq);
         if let Some((ids, about)) = unnamed {
-            self.keep_unnamed(state, seq, &ids, about);
+            Self::keep_unnamed(state, seq, &ids, about);
         }
         self.clear(state);
         orphan

@@ -147,7 +147,7 @@ impl Board {
             in_hand: in_hand.into_iter().collect(),
         });
         for copy in unnamed {
-            self.keep_unnamed(&mut state, entry, &[copy], About::Entry);
+            Self::keep_unnamed(&mut state, entry, &[copy], About::Entry);
         }
         cause
     }

@@ -160,7 +160,7 @@ impl Board {
             status: performed.status,
         });
         if let Some(job) = unnamed {
-            self.keep_unnamed(&mut state, entry, &[job], About::Entry);
+            Self::keep_unnamed(&mut state, entry, &[job], About::Entry);
         }
     }
 

@@ -19,6 +19,10 @@ use crate::tap::{Call, HttpReply, Reply, Request, SqsReply};
 type Decided = Result<(Held, &'static str), (Held, String)>;
 
 impl Board {
+    #[expect(
+        clippy::result_large_err,
+        reason = "what becomes of a call is decided once"
+    )]
     /// Lets a call misbehave. One that several faults want so (`again`) does so once.
     pub(super) fn misbehave(
         &self,

@@ -77,7 +77,7 @@ impl Board {
             for ((dependency, queue), said) in &consumes {
                 let latest = self.latest_receive(state, incarnation, dependency, queue);
                 // What nobody says need not be asked again and again.
-                if !said && self.rests(state, incarnation, LONG_REST) {
+                if !said && Self::rests(state, incarnation, LONG_REST) {
                     continue;
                 }
                 if latest.is_none_or(|receive| !receive.empty_handed || receive.began <= effect) {
@@ -160,10 +160,10 @@ impl Board {
         incarnation: &Incarnation,
         so_long: Duration,
     ) -> bool {
-        self.rests(&self.state(), incarnation, so_long)
+        Self::rests(&self.state(), incarnation, so_long)
     }
 
-    fn rests(&self, state: &State, incarnation: &Incarnation, so_long: Duration) -> bool {
+    fn rests(state: &State, incarnation: &Incarnation, so_long: Duration) -> bool {
         let author = Author::Process(incarnation.clone());
         let receives = |call| state.receives.values().any(|receive| receive.call == call);
         let mut open = state.open.iter();

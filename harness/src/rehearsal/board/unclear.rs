@@ -217,7 +217,7 @@ impl Board {
     }
 
     /// An entry of something that a queue or a service tells, without its message.
-    pub(super) fn keep_unnamed(&self, state: &mut State, entry: u64, ids: &[String], about: About) {
+    pub(super) fn keep_unnamed(state: &mut State, entry: u64, ids: &[String], about: About) {
         state.unclear.add(Unclear {
             entries: VecDeque::from([entry]),
             ids: ids.to_vec(),

@@ -24,33 +24,28 @@ impl Venue {
                 continue;
             };
             let queues = queues.clone();
-            let service = match &dependency.provide {
-                Provide::External { url } => {
-                    let address = self.addresses[name];
-                    let access = access(url);
-                    let run = format!("{}-{number}", self.run);
-                    let claimed = RedisService::claim(address, &access, queues, &run).await;
-                    claimed.map_err(|source| VenueError::Claim {
-                        dependency: name.clone(),
-                        address,
-                        source,
-                    })?
-                }
-                _ => {
-                    let (server, address) = match self.own_container(name, number).await? {
-                        Some(provided) => {
-                            let address = provided.container.address();
-                            (OwnServer::Container(Arc::new(provided.container)), address)
-                        }
-                        None => {
-                            let server = self.redis_server(name, number).await?;
-                            let address = server.address();
-                            (OwnServer::Redis(server), address)
-                        }
+            let service = if let Provide::External { url } = &dependency.provide {
+                let address = self.addresses[name];
+                let access = access(url);
+                let run = format!("{}-{number}", self.run);
+                let claimed = RedisService::claim(address, &access, queues, &run).await;
+                claimed.map_err(|source| VenueError::Claim {
+                    dependency: name.clone(),
+                    address,
+                    source,
+                })?
+            } else {
+                let (server, address) =
+                    if let Some(provided) = self.own_container(name, number).await? {
+                        let address = provided.container.address();
+                        (OwnServer::Container(Arc::new(provided.container)), address)
+                    } else {
+                        let server = self.redis_server(name, number).await?;
+                        let address = server.address();
+                        (OwnServer::Redis(server), address)
                     };
-                    servers.insert(name.clone(), server);
-                    RedisService::new(address, Access::default(), queues)
-                }
+                servers.insert(name.clone(), server);
+                RedisService::new(address, Access::default(), queues)
             };
             services.insert(name.clone(), service);
         }

@@ -2,6 +2,7 @@
 //! kept a record of its course opens into a timeline.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,12 +105,13 @@ impl Html {
         };
         // What is not text could otherwise end the element that holds it.
         let data = serde_json::to_string(&whole)?.replace('<', "\\u003c");
-        let packed: String = timelines
-            .iter()
-            .map(|(index, packed)| {
-                format!("<script type=\"application/gzip\" id=\"t{index}\">{packed}</script>\n")
-            })
-            .collect();
+        let mut packed = String::new();
+        for (index, timeline) in &timelines {
+            let _ = writeln!(
+                packed,
+                "<script type=\"application/gzip\" id=\"t{index}\">{timeline}</script>"
+            );
+        }
         let title = format!("Rehearsal {}: {}", run.id, result.exit);
         Ok(filled(&[
             ("{{TITLE}}", &title),

@@ -23,6 +23,7 @@ use crate::gherkin::{Exit, RunEvent, RunInfo, ScenarioId, ScenarioInfo, Scenario
 
 /// What the terminal can do and the user wants.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct TerminalOptions {
     /// Whether to use colours.
     pub colour: bool,

@@ -23,6 +23,10 @@ pub(super) const AHEAD_OF_STREAM: usize = 256 * 1024;
 const LINGER_LIMIT: usize = BODY_LIMIT;
 
 /// What a client did next.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is read at once and kept nowhere"
+)]
 pub(crate) enum Incoming {
     /// It sent a request, whole or as much of it as is held.
     Request(RequestMessage, Option<Rest>),
@@ -154,9 +158,10 @@ impl Client {
     /// Sends the head of a response and what was held of its body; false if the client could
     /// not get it.
     pub(crate) async fn send_begun(&mut self, head: Vec<u8>, held: Bytes, chunks: bool) -> bool {
-        let held = match chunks && !held.is_empty() {
-            true => chunked::chunk(&held),
-            false => held,
+        let held = if chunks && !held.is_empty() {
+            chunked::chunk(&held)
+        } else {
+            held
         };
         self.write(head, held).await
     }

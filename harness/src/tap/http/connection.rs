@@ -106,24 +106,26 @@ impl<D: Dialect> Exchanges<D> {
     /// How much of a request is held before it is passed on.
     fn held(&self) -> usize {
         let tap = &self.context.tap;
-        match self.dialect.may_stream() && !tap.director.reads_bodies(&tap.dependency) {
-            true => HELD,
-            false => BODY_LIMIT,
+        if self.dialect.may_stream() && !tap.director.reads_bodies(&tap.dependency) {
+            HELD
+        } else {
+            BODY_LIMIT
         }
     }
 
     /// How much of a reply is.
     fn hold(&self) -> Hold {
         let tap = &self.context.tap;
-        match self.dialect.may_stream() && !tap.director.reads_replies(&tap.dependency) {
-            true => Hold {
+        if self.dialect.may_stream() && !tap.director.reads_replies(&tap.dependency) {
+            Hold {
                 most: HELD,
                 may_stream: true,
-            },
-            false => Hold {
+            }
+        } else {
+            Hold {
                 most: BODY_LIMIT,
                 may_stream: false,
-            },
+            }
         }
     }
 
@@ -352,11 +354,11 @@ impl<D: Dialect> Exchanges<D> {
                     .map_break(|ending| Ending { reason, ..ending }),
             },
             Some(After::Discard(how)) => {
-                self.leave_stream(&reply, upstream);
+                Self::leave_stream(&reply, upstream);
                 Break(Ending::discarded(how))
             }
             Some(After::Replace(instead)) => {
-                let is_left = self.leave_stream(&reply, upstream);
+                let is_left = Self::leave_stream(&reply, upstream);
                 match self.dialect.answer(&instead) {
                     Some(response) if is_left => {
                         let closing = ResponseMessage {
@@ -373,7 +375,7 @@ impl<D: Dialect> Exchanges<D> {
     }
 
     /// Whether a reply was not read whole: nobody reads the rest of it.
-    fn leave_stream(&self, reply: &Result<Answer, Broken>, upstream: &mut Upstream) -> bool {
+    fn leave_stream(reply: &Result<Answer, Broken>, upstream: &mut Upstream) -> bool {
         let is_left = matches!(reply, Ok((_, Some(_))));
         if is_left {
             upstream.abandon();

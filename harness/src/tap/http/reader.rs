@@ -220,9 +220,10 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 100..200 => {}
                 _ => {
                     let is_open = matches!(framing, Framing::Chunked | Framing::UntilEnd);
-                    let patience = match is_event_stream(&message.headers) {
-                        true => Duration::ZERO,
-                        false => PATIENCE,
+                    let patience = if is_event_stream(&message.headers) {
+                        Duration::ZERO
+                    } else {
+                        PATIENCE
                     };
                     let until = (may_stream && is_open).then(|| Instant::now() + patience);
                     let begun = self.body(framing, held, until).await?;

@@ -28,9 +28,10 @@ impl<D: Dialect> Exchanges<D> {
         let chunks = coming.length().is_none();
         let held = request.body.clone();
         let mut passed = Passed::from(&held);
-        let first = match chunks && !held.is_empty() {
-            true => chunked::chunk(&held),
-            false => held,
+        let first = if chunks && !held.is_empty() {
+            chunked::chunk(&held)
+        } else {
+            held
         };
         let head = request.head_with(coming.length());
         let mut forwarded = upstream.forward(self.gate(), client, head, first).await;

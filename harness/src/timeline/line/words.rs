@@ -1,5 +1,7 @@
 //! What an entry says, in words.
 
+use std::fmt::Write as _;
+
 use super::{Context, Draft, Kind, Weight};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, CallId, MessageName};
@@ -73,7 +75,7 @@ pub(super) fn of_process(event: &Event, context: &Context<'_>) -> Option<Draft> 
         } => {
             let mut what = format!("passed `{stage}`");
             for (name, value) in captured {
-                what.push_str(&format!(", {name} {value}"));
+                let _ = write!(what, ", {name} {value}");
             }
             Draft::new(Kind::Stage, Notable, what)
                 .of_process(incarnation)

@@ -103,7 +103,7 @@ impl View {
         if self.queues.is_empty() {
             return;
         }
-        let removed = self.removed(request);
+        let removed = Self::removed(request);
         let mut state = self.state();
         for command in &request.commands {
             for (queue, text) in self.pushed(command) {
@@ -261,7 +261,7 @@ impl View {
     }
 
     /// What a request takes away by name, with the key that it stood at.
-    fn removed(&self, request: &RedisRequest) -> Vec<(Bytes, Bytes)> {
+    fn removed(request: &RedisRequest) -> Vec<(Bytes, Bytes)> {
         let commands = request.commands.iter();
         commands.flat_map(removals).collect()
     }
