@@ -18,7 +18,7 @@ async fn stand() -> Stand {
 }
 
 fn bytes(count: usize) -> Vec<u8> {
-    (0..count).map(|place| (place % 251) as u8).collect()
+    (0..=250).cycle().take(count).collect()
 }
 
 async fn read(peer: &mut Peer, count: usize) -> Vec<u8> {
