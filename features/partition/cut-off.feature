@@ -6,8 +6,12 @@ Feature: A process that is cut off for a while loses and repeats nothing
 
   Scenario Outline: the <process> is cut off with work to do
     Given the messages M1 to M5
-    When all messages are submitted
+    And the <process> is held at <stage> of M1 once
+    When M1 is submitted
+    And M1 has passed <stage>
     And the <process> is cut off from everything
+    And M2 to M5 are submitted
+    And the held <process> goes on
     And the <process> is reached again
     Then the totals are
       | completed        | 5 |
@@ -16,6 +20,6 @@ Feature: A process that is cut off for a while loses and repeats nothing
       | outside requests | 5 |
 
     Examples:
-      | process   |
-      | worker    |
-      | publisher |
+      | process   | stage      |
+      | worker    | processing |
+      | publisher | sending    |
