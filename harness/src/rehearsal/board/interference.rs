@@ -130,8 +130,7 @@ impl Board {
             presumed,
             open,
         } = whom;
-        let first = messages.first().cloned();
-        let open = open.map(|open| self.keep_open(open, first.as_ref(), [], About::Entry));
+        let open = open.map(|open| self.keep_open(open, &messages, [], About::Entry));
         let mut triggered = Vec::new();
         for message in one_or_nobody(messages) {
             let whose = Whose {

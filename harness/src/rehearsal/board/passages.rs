@@ -168,16 +168,17 @@ impl Board {
                 .is_guessed()
                 .then(|| entries.first().copied())
                 .flatten();
-            let whom = noted.first().and_then(|one| one.whose.message.clone());
+            let whom = noted.iter().filter_map(|one| one.whose.message.clone());
+            let whom: BTreeSet<MessageName> = whom.collect();
             let about = About::Passage {
                 stage: stage.clone(),
                 incarnation: incarnation.clone(),
                 untold: matches!(subject.effect, Effect::Untold(_)),
                 job: subject.captured.get(JOB).cloned(),
-                told: whom.clone().or(presumed),
+                told: whom.first().cloned().or(presumed),
             };
             let entries = first.into_iter().chain(more);
-            let number = self.keep_open(open, whom.as_ref(), entries, about);
+            let number = self.keep_open(open, &whom, entries, about);
             for one in &mut noted {
                 one.whose.open = Some(number);
             }

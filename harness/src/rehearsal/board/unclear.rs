@@ -178,11 +178,11 @@ impl State {
 }
 
 impl Board {
-    /// Keeps what is open of a passage; gives its number.
+    /// Keeps what is open of a passage of these messages; gives its number.
     pub(super) fn keep_open(
         &self,
         open: Open,
-        whom: Option<&MessageName>,
+        whom: &BTreeSet<MessageName>,
         entries: impl IntoIterator<Item = u64>,
         about: About,
     ) -> u64 {
@@ -203,8 +203,13 @@ impl Board {
             entries: entries.into_iter().collect(),
             ids,
             instead,
-            guessed: guessed.then(|| whom.cloned()).flatten(),
-            named: BTreeSet::new(),
+            guessed: whom.first().filter(|_| guessed).cloned(),
+            // Another id of theirs that is told later tells of no other passage.
+            named: if guessed {
+                BTreeSet::new()
+            } else {
+                whom.clone()
+            },
             about,
             struck: Vec::new(),
             waiting: Vec::new(),

@@ -223,3 +223,28 @@ async fn a_client_that_got_no_answer_has_the_job_that_stood_beside_its_message()
     let _ = bench.receives(&bench.packer, &["M1"]).await;
     assert_eq!(bench.at_the_queue(), [Some("M1".to_owned())]);
 }
+
+#[tokio::test]
+async fn another_id_of_whom_a_passage_named_already_tells_of_no_other_passage() {
+    let bench = Bench::new().with(&["M1"]);
+    bench.board.declare(&"M2".into(), None, &["M2"]);
+    bench.board.submitting(&"M2".into());
+    let mut one = statement(
+        "insert into tries values ($1, $2)",
+        &["job-M1", "another-of-M1"],
+    );
+    one.wrote = Some(2);
+    let request = Request::Postgres(PgRequest {
+        statements: vec![one],
+        transaction: Vec::new(),
+        commits: true,
+        elsewhere: None,
+    });
+    let call = bench.call(&bench.packer, "database", request);
+    let _ = bench.whole(&call).await;
+    bench.board.learn_alias("another-of-M1", &"M1".into());
+    let entries = bench.entries();
+    let is = |wanted: fn(&Event) -> bool| entries.iter().filter(|one| wanted(&one.event)).count();
+    assert_eq!(is(|event| matches!(event, Event::Unclear { .. })), 1);
+    assert_eq!(is(|event| matches!(event, Event::Named { .. })), 0);
+}
