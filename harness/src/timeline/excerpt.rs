@@ -47,7 +47,12 @@ pub fn excerpt<'l>(lines: &'l [Line], cited: &[u64], room: usize) -> Excerpt<'l>
             }
     };
     let more = room.saturating_sub(shown.len());
-    let leading = lines.iter().rev().filter(leads).take(more);
+    // What happens again and again in the same words is shown where it happened last.
+    let mut said: BTreeSet<&str> = BTreeSet::new();
+    let leading = lines.iter().rev().filter(leads);
+    let leading = leading
+        .filter(|line| line.weight != Weight::Grave || said.insert(&line.what))
+        .take(more);
     let mut lines: Vec<&Line> = shown.iter().copied().chain(leading).collect();
     lines.sort_by_key(|line| line.seq);
     Excerpt { lines, cited }
