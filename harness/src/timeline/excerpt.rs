@@ -35,6 +35,8 @@ pub fn excerpt<'l>(lines: &'l [Line], cited: &[u64], room: usize) -> Excerpt<'l>
     let until = cited.last().copied().unwrap_or(u64::MAX);
     let leads = |line: &&Line| {
         line.seq < until
+            // The verdict on a death tells them, with more of the output.
+            && line.kind != Kind::LastWords
             && !cited.contains(&line.seq)
             && match line.weight {
                 Weight::Grave => {
@@ -47,12 +49,7 @@ pub fn excerpt<'l>(lines: &'l [Line], cited: &[u64], room: usize) -> Excerpt<'l>
             }
     };
     let more = room.saturating_sub(shown.len());
-    // What happens again and again in the same words is shown where it happened last.
-    let mut said: BTreeSet<&str> = BTreeSet::new();
-    let leading = lines.iter().rev().filter(leads);
-    let leading = leading
-        .filter(|line| line.weight != Weight::Grave || said.insert(&line.what))
-        .take(more);
+    let leading = lines.iter().rev().filter(leads).take(more);
     let mut lines: Vec<&Line> = shown.iter().copied().chain(leading).collect();
     lines.sort_by_key(|line| line.seq);
     Excerpt { lines, cited }

@@ -54,6 +54,8 @@ pub enum Kind {
     Signal,
     /// A process ended.
     Exited,
+    /// What a process wrote before it ended.
+    LastWords,
     /// A fault or an outage.
     Fault,
     /// What was done to a call.

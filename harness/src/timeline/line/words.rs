@@ -61,7 +61,8 @@ pub(super) fn of_process(event: &Event, context: &Context<'_>) -> Option<Draft> 
             incarnation, lines, ..
         } => {
             let last = lines.last().map_or("nothing", |line| line.trim());
-            Draft::new(Kind::Exited, Grave, format!("wrote last: {last}")).of_process(incarnation)
+            Draft::new(Kind::LastWords, Grave, format!("wrote last: {last}"))
+                .of_process(incarnation)
         }
         Event::Drained { incarnation } => {
             Draft::new(Kind::Detail, Noise, "its connections have ended").of_process(incarnation)
