@@ -6,6 +6,8 @@ use bytes::BytesMut;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use super::{ConnectionContext, Extent};
+
 /// Room that is made for one read.
 const READ: usize = 32 * 1024;
 
@@ -85,4 +87,57 @@ pub(crate) async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()
         }
     }
     Ok(())
+}
+
+/// How a stream ended, if this read was its end.
+pub(crate) fn ended(read: io::Result<usize>) -> Option<String> {
+    match read {
+        Ok(0) => Some("closed its connection".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(format!("lost its connection: {error}")),
+    }
+}
+
+/// Why not all was passed on to a dependency.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The gate is closed.
+    GateClosed,
+    /// The client left.
+    Client(String),
+    /// The tap is being closed.
+    Closing,
+}
+
+/// Writes to the dependency through the gate, and reads from it meanwhile: it may have to
+/// be rid of an answer before it reads on. Of the client no more than `ahead` is taken.
+pub(crate) async fn pass(
+    bytes: &[u8],
+    context: &ConnectionContext,
+    upstream: &mut Side,
+    client: &mut Side,
+    ahead: usize,
+) -> (Extent, Option<Stopped>) {
+    let Side { stream, buffer } = upstream;
+    let stream = &*stream;
+    let forwarding = context.tap.gate.forward(write(stream, bytes));
+    tokio::pin!(forwarding);
+    let mut reading = true;
+    loop {
+        tokio::select! {
+            biased;
+            written = &mut forwarding => return match written {
+                Ok(Extent::Whole) => (Extent::Whole, None),
+                Ok(extent) => (extent, Some(Stopped::GateClosed)),
+                // The dependency has ended the connection. What it said before is
+                // still to be read, and its end will be.
+                Err(_) => (Extent::Partly, None),
+            },
+            read = fill(stream, buffer), if reading => reading = ended(read).is_none(),
+            reason = client.gone(ahead) => {
+                return (Extent::Partly, Some(Stopped::Client(reason)));
+            }
+            () = context.closing.cancelled() => return (Extent::Partly, Some(Stopped::Closing)),
+        }
+    }
 }

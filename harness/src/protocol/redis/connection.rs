@@ -10,7 +10,7 @@ use super::command::{Command, Commands};
 use super::session::{Class, Session};
 use super::value::{Malformed, Scanner, Value};
 use super::view::View;
-use crate::tap::wire::{self, Side};
+use crate::tap::wire::{self, Side, Stopped, ended};
 use crate::tap::{
     After, Before, Call, ConnectionContext, Director, Discard, Extent, Reply, Request,
     Side as Boundary,
@@ -35,6 +35,16 @@ pub(super) enum Ending {
     GateClosed,
     /// The client does not speak the protocol.
     Malformed(Malformed),
+}
+
+impl From<Stopped> for Ending {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::GateClosed => Self::GateClosed,
+            Stopped::Client(reason) => Self::Client(reason),
+            Stopped::Closing => Self::Closing,
+        }
+    }
 }
 
 /// A tapped connection.
@@ -268,33 +278,12 @@ impl Connection {
         self.pass(bytes).await.1.map_or(Ok(()), Err)
     }
 
-    /// Writes to the dependency through the gate, and reads from it meanwhile: it may have
-    /// to be rid of an answer before it reads on.
+    /// Writes to the dependency through the gate.
     async fn pass(&mut self, bytes: &[u8]) -> (Extent, Option<Ending>) {
-        let Side { stream, buffer } = &mut self.upstream;
-        let stream = &*stream;
-        let forwarding = self.context.tap.gate.forward(wire::write(stream, bytes));
-        tokio::pin!(forwarding);
-        let mut reading = true;
-        loop {
-            tokio::select! {
-                biased;
-                written = &mut forwarding => return match written {
-                    Ok(Extent::Whole) => (Extent::Whole, None),
-                    Ok(extent) => (extent, Some(Ending::GateClosed)),
-                    // The dependency has ended the connection. What it said before is
-                    // still to be read, and its end will be.
-                    Err(_) => (Extent::Partly, None),
-                },
-                read = wire::fill(stream, buffer), if reading => reading = ended(read).is_none(),
-                reason = self.client.gone(LARGEST_AHEAD) => {
-                    return (Extent::Partly, Some(Ending::Client(reason)));
-                }
-                () = self.context.closing.cancelled() => {
-                    return (Extent::Partly, Some(Ending::Closing));
-                }
-            }
-        }
+        let (context, upstream) = (&self.context, &mut self.upstream);
+        let passing = wire::pass(bytes, context, upstream, &mut self.client, LARGEST_AHEAD);
+        let (extent, stopped) = passing.await;
+        (extent, stopped.map(Ending::from))
     }
 
     /// The answer to the outstanding call.
@@ -401,14 +390,5 @@ pub(super) fn reply_to(call: &Call, value: Value, view: &View) -> Reply {
             Reply::Redis(reply)
         }
         _ => unreachable!("a tap makes calls of its own protocol"),
-    }
-}
-
-/// Why a read tells that a connection has ended.
-fn ended(read: std::io::Result<usize>) -> Option<String> {
-    match read {
-        Ok(0) => Some("closed its connection".to_owned()),
-        Ok(_) => None,
-        Err(error) => Some(format!("lost its connection: {error}")),
     }
 }

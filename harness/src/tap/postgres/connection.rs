@@ -11,7 +11,7 @@ use super::copy::{CopyIn, Within};
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::{Progress, RoundTrip, Session};
 use super::segment::{Cutter, End, Segment};
-use crate::tap::wire::{self, Side};
+use crate::tap::wire::{self, Side, Stopped, ended};
 
 /// An answer larger than this is passed on while it still comes in. Its last part, with
 /// the last command tag and `ReadyForQuery`, is held all the same.
@@ -38,6 +38,16 @@ pub(super) enum Ending {
     GateClosed,
     /// The client does not speak the protocol.
     Malformed(Malformed),
+}
+
+impl From<Stopped> for Ending {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::GateClosed => Self::GateClosed,
+            Stopped::Client(reason) => Self::Client(reason),
+            Stopped::Closing => Self::Closing,
+        }
+    }
 }
 
 impl From<Malformed> for Ending {
@@ -234,33 +244,12 @@ impl Connection {
         ending.map_or(Ok(()), Err)
     }
 
-    /// Writes to the dependency through the gate, and reads from it meanwhile: it may have
-    /// to be rid of an answer before it reads on.
+    /// Writes to the dependency through the gate.
     pub(super) async fn forward(&mut self, bytes: &[u8]) -> (Extent, Option<Ending>) {
-        let Side { stream, buffer } = &mut self.upstream;
-        let stream = &*stream;
-        let forwarding = self.context.tap.gate.forward(wire::write(stream, bytes));
-        tokio::pin!(forwarding);
-        let mut reading = true;
-        loop {
-            tokio::select! {
-                biased;
-                written = &mut forwarding => return match written {
-                    Ok(Extent::Whole) => (Extent::Whole, None),
-                    Ok(extent) => (extent, Some(Ending::GateClosed)),
-                    // The dependency has ended the connection. What it said before is
-                    // still to be read, and its end will be.
-                    Err(_) => (Extent::Partly, None),
-                },
-                read = wire::fill(stream, buffer), if reading => reading = ended(read).is_none(),
-                reason = self.client.gone(LARGEST_AHEAD) => {
-                    return (Extent::Partly, Some(Ending::Client(reason)));
-                }
-                () = self.context.closing.cancelled() => {
-                    return (Extent::Partly, Some(Ending::Closing));
-                }
-            }
-        }
+        let (context, upstream) = (&self.context, &mut self.upstream);
+        let passing = wire::pass(bytes, context, upstream, &mut self.client, LARGEST_AHEAD);
+        let (extent, stopped) = passing.await;
+        (extent, stopped.map(Ending::from))
     }
 
     /// Reads until the outstanding answer is whole; it is then the scanned part of the
@@ -433,15 +422,6 @@ impl Connection {
         self.scanned = self.upstream.buffer.len();
         self.upstream.buffer.unsplit(rest);
         self.deliver().await
-    }
-}
-
-/// Why a read tells that a connection has ended.
-pub(super) fn ended(read: std::io::Result<usize>) -> Option<String> {
-    match read {
-        Ok(0) => Some("closed its connection".to_owned()),
-        Ok(_) => None,
-        Err(error) => Some(format!("lost its connection: {error}")),
     }
 }
 
