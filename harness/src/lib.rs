@@ -1,6 +1,7 @@
 //! rehearsal drives a real deployment of a queue-worker system to its failure points
 //! and proves what was lost, repeated, blocked or wrongly given up.
 
+pub mod accepted;
 pub mod checkpoint;
 pub mod cli;
 pub mod deployment;

@@ -22,7 +22,7 @@ mod point;
 mod results;
 mod trial;
 
-pub use accepted::{Accepted, AcceptedError};
+pub use accepted::Accepted;
 pub use answer::Answer;
 pub(crate) use counterexample::NOTHING;
 pub use counterexample::{Expected, Proof, Proven, proofs, write as write_counterexamples};

@@ -85,7 +85,7 @@ pub(super) fn read_provided<'n>(
     })
 }
 
-fn read_plain_environment<'n>(
+pub(super) fn read_plain_environment<'n>(
     cx: &mut Context<'n>,
     node: &'n Node,
     title: &str,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::command::read_commands;
+use super::container::read_plain_environment;
 use super::context::Context;
 use super::error::{Invalid, ManifestError};
 use super::keys;
@@ -112,7 +113,7 @@ pub(super) fn read_defects<'n>(cx: &mut Context<'n>, node: &'n Node) -> Option<D
     };
     let environment = match table.get("environment") {
         None => Some(BTreeMap::new()),
-        Some(node) => read_variables(cx, node, &table.what("environment")),
+        Some(node) => read_plain_environment(cx, node, &table.what("environment")),
     };
     let file = table.text(cx, "file");
     let named = match table.get("named") {
@@ -140,7 +141,7 @@ fn read_defect<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<O
     let what = table.text(cx, "what");
     let environment = match table.get("environment") {
         None => Some(None),
-        Some(node) => read_variables(cx, node, &table.what("environment")).map(Some),
+        Some(node) => read_plain_environment(cx, node, &table.what("environment")).map(Some),
     };
     let rules = read_list(cx, &table, "rules");
     let build = match table.get("build") {
@@ -177,21 +178,6 @@ fn read_list<'n>(
         .map(|item| scalar(cx, item, &what).map(str::to_owned))
         .collect();
     items.into_iter().collect()
-}
-
-fn read_variables<'n>(
-    cx: &mut Context<'n>,
-    node: &'n Node,
-    title: &str,
-) -> Option<BTreeMap<String, String>> {
-    let variables: Vec<_> = named(cx, node, title)?
-        .into_iter()
-        .map(|(name, _, value)| {
-            let value = scalar(cx, value, &format!("`{name}` in {title}"))?;
-            Some((name.to_owned(), value.to_owned()))
-        })
-        .collect();
-    variables.into_iter().collect()
 }
 
 #[cfg(test)]

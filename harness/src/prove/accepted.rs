@@ -1,44 +1,19 @@
 //! The list of accepted variants that a release gate compares with.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::results::VariantResult;
 use super::variant::Mark;
+use crate::accepted::{self, AcceptedError};
 
 /// What was accepted, by kind and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
     /// What became of each variant.
     pub variants: BTreeMap<String, Mark>,
-}
-
-/// The list cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceptedError {
-    /// The file cannot be read or written.
-    #[error("cannot {what} {}: {source}", .path.display())]
-    File {
-        /// What was to be done.
-        what: &'static str,
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It holds something else.
-    #[error("{}:{line} is no list of accepted variants: {reason}", .path.display())]
-    Content {
-        /// Which.
-        path: PathBuf,
-        /// Where.
-        line: usize,
-        /// Why.
-        reason: String,
-    },
 }
 
 impl Accepted {
@@ -57,16 +32,7 @@ impl Accepted {
     /// # Errors
     /// When it is none.
     pub fn read(path: &Path) -> Result<Self, AcceptedError> {
-        let text = fs::read_to_string(path).map_err(|source| AcceptedError::File {
-            what: "read",
-            path: path.to_owned(),
-            source,
-        })?;
-        serde_json::from_str(&text).map_err(|error| AcceptedError::Content {
-            path: path.to_owned(),
-            line: error.line(),
-            reason: error.to_string(),
-        })
+        accepted::read(path, "variants")
     }
 
     /// Writes the list.
@@ -74,13 +40,7 @@ impl Accepted {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), AcceptedError> {
-        let mut text = serde_json::to_string_pretty(self).expect("a list is plain data");
-        text.push('\n');
-        fs::write(path, text).map_err(|source| AcceptedError::File {
-            what: "write",
-            path: path.to_owned(),
-            source,
-        })
+        accepted::write(self, path)
     }
 
     /// What is worse than what was accepted: gaps that are new, variants that could not be

@@ -26,7 +26,7 @@ mod unused;
 mod variant;
 mod wire;
 
-pub use accepted::{Accepted, AcceptedError};
+pub use accepted::Accepted;
 pub use answer::Answer;
 pub use course::{Course, Only, Progress, ProveError, Request, prove};
 pub use found::{Found, Seen};
