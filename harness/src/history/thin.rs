@@ -47,11 +47,11 @@ fn over(entries: &[Entry]) -> HashSet<CallId> {
                 ..
             } => {
                 let is_first = author.incarnation().is_none_or(|by| callers.insert(by));
-                let names = *attribution == Attribution::Id
+                let is_new = *attribution == Attribution::Id
                     && messages
                         .iter()
                         .fold(false, |any, one| named.insert(one) | any);
-                if !is_first && !names && receipts.is_empty() && !told_of.contains(call) {
+                if !is_first && !is_new && receipts.is_empty() && !told_of.contains(call) {
                     let open = Open {
                         at: entry.seq,
                         named: !messages.is_empty(),

@@ -316,10 +316,10 @@ impl Stage<'_> {
         tries: Vec<Try>,
         results: &mut [VariantResult],
     ) -> Result<(), ProveError> {
-        let tried: BTreeSet<usize> = tries.iter().map(|one| one.variant).collect();
+        let concerned: BTreeSet<usize> = tries.iter().map(|one| one.variant).collect();
         (self.tell)(Progress::Trying {
             tries: tries.len(),
-            variants: tried.len(),
+            variants: concerned.len(),
         });
         let of = tries.len();
         let mut done = 0;

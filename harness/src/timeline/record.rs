@@ -259,7 +259,7 @@ impl Record {
 }
 
 fn moment(
-    line: &Line,
+    told: &Line,
     event: &Event,
     evidence: Evidence<'_>,
     lanes: &mut Lanes,
@@ -273,23 +273,23 @@ fn moment(
         Event::Performed { dependency, .. } => {
             spans::lane_of_dependency(evidence, lanes, dependency)
         }
-        _ => match &line.process {
+        _ => match &told.process {
             Some(process) => lanes.at(LaneOf::Process, &process.to_string()),
-            None if line.who == "client" || line.who == "operator" => {
+            None if told.who == "client" || told.who == "operator" => {
                 lanes.at(LaneOf::Client, "client")
             }
             None => lanes.at(LaneOf::Harness, "harness"),
         },
     };
-    let messages = line.messages.iter().map(|message| positions[message]);
-    let is_grave = line.weight == Weight::Grave;
+    let messages = told.messages.iter().map(|message| positions[message]);
+    let is_grave = told.weight == Weight::Grave;
     Moment(
-        line.seq,
-        line.at_us,
+        told.seq,
+        told.at_us,
         lane,
-        line.kind,
+        told.kind,
         is_grave,
-        line.what.clone(),
+        told.what.clone(),
         messages.collect(),
     )
 }

@@ -141,9 +141,9 @@ impl Board {
             for statement in reply.durable.iter().filter(deletes) {
                 let ids = stage::values_in(statement);
                 let gone = {
-                    let state = self.state();
-                    let messages = state.aliases.messages(&ids);
-                    let mut ended = state.ended.iter().filter(|(of, _)| of == end);
+                    let known = self.state();
+                    let messages = known.aliases.messages(&ids);
+                    let mut ended = known.ended.iter().filter(|(of, _)| of == end);
                     ended
                         .find(|(_, message)| messages.is_empty() || messages.contains(message))
                         .map(|(_, message)| message.clone())

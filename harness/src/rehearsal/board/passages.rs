@@ -199,12 +199,12 @@ impl Board {
         let Some(job) = makes.and_then(|name| subject.captured.get(name)) else {
             return;
         };
-        let mut state = self.state();
-        if state.aliases.get(job).is_some() {
+        let mut known = self.state();
+        if known.aliases.get(job).is_some() {
             return;
         }
         let of = parent.map_or("made", MessageName::as_str).to_owned();
-        let number = state.made.entry(of.clone()).or_default();
+        let number = known.made.entry(of.clone()).or_default();
         *number += 1;
         let message = MessageName::new(format!("{of}.{number}"));
         self.0.history.append(Event::Made {
@@ -214,8 +214,8 @@ impl Board {
             stage: stage.clone(),
             call: call.id,
         });
-        state.learn(job, &message);
-        self.clear(&mut state);
+        known.learn(job, &message);
+        self.clear(&mut known);
     }
 
     /// Consumption may just have stopped.

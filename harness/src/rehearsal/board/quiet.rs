@@ -96,7 +96,7 @@ impl Board {
     /// with where that stands: only the end of its time makes that consumer ask anew.
     pub(in crate::rehearsal) fn stale_polls(&self) -> BTreeSet<(DependencyName, String, u64)> {
         let state = self.state();
-        let mut stale = BTreeSet::new();
+        let mut polls = BTreeSet::new();
         for incarnation in state.living.keys() {
             let process = self.0.manifest.processes.get(&incarnation.role);
             let effect = state.effects.of(&Author::Process(incarnation.clone()));
@@ -106,11 +106,11 @@ impl Board {
                     receive.began <= effect && state.open.contains_key(&receive.call)
                 });
                 if waits {
-                    stale.insert((dependency.clone(), queue.clone(), effect));
+                    polls.insert((dependency.clone(), queue.clone(), effect));
                 }
             }
         }
-        stale
+        polls
     }
 
     /// A consumer's latest receive at a queue of the manifest.

@@ -90,7 +90,7 @@ impl Client {
 
     async fn read_request(
         &mut self,
-        held: usize,
+        at_most: usize,
     ) -> Result<(RequestMessage, Option<Rest>), NoMessage> {
         let head: RequestHead = self.reader.request_head().await?;
         if head.expects_continue() && self.reader.lacks_body(&head) {
@@ -100,7 +100,7 @@ impl Client {
                 .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
                 .await;
         }
-        self.reader.request_body(head, held).await
+        self.reader.request_body(head, at_most).await
     }
 
     /// The next piece of a request's body; nothing once it is whole. May be dropped at any
@@ -157,13 +157,13 @@ impl Client {
 
     /// Sends the head of a response and what was held of its body; false if the client could
     /// not get it.
-    pub(crate) async fn send_begun(&mut self, head: Vec<u8>, held: Bytes, chunks: bool) -> bool {
-        let held = if chunks && !held.is_empty() {
-            chunked::chunk(&held)
+    pub(crate) async fn send_begun(&mut self, head: Vec<u8>, body: Bytes, chunks: bool) -> bool {
+        let first = if chunks && !body.is_empty() {
+            chunked::chunk(&body)
         } else {
-            held
+            body
         };
-        self.write(head, held).await
+        self.write(head, first).await
     }
 
     /// Sends a piece of a response's body, or tells that it is whole.

@@ -180,13 +180,13 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     pub(crate) async fn request_body(
         &mut self,
         head: RequestHead,
-        held: usize,
+        at_most: usize,
     ) -> Result<(RequestMessage, Option<Rest>), NoMessage> {
         let RequestHead {
             mut message,
             framing,
         } = head;
-        let begun = self.body(framing, held, None).await?;
+        let begun = self.body(framing, at_most, None).await?;
         message.body = begun.body;
         Ok((message, begun.rest))
     }

@@ -26,12 +26,12 @@ impl<D: Dialect> Exchanges<D> {
             return Forwarded::nothing();
         };
         let chunks = coming.length().is_none();
-        let held = request.body.clone();
-        let mut passed = Passed::from(&held);
-        let first = if chunks && !held.is_empty() {
-            chunked::chunk(&held)
+        let begun = request.body.clone();
+        let mut passed = Passed::from(&begun);
+        let first = if chunks && !begun.is_empty() {
+            chunked::chunk(&begun)
         } else {
-            held
+            begun
         };
         let head = request.head_with(coming.length());
         let mut forwarded = upstream.forward(self.gate(), client, head, first).await;
