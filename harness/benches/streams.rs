@@ -17,7 +17,8 @@ use std::time::Instant;
 
 use futures::future::BoxFuture;
 use rehearsal::ids::{Author, CallId, ConnectionId, DependencyName};
-use rehearsal::tap::{After, Before, Call, Director, Extent, Gate, Reply, Side, TapContext, http};
+use rehearsal::protocol::http;
+use rehearsal::tap::{After, Before, Call, Director, Extent, Gate, Reply, Side, TapContext};
 
 const PIECE: usize = 256 * 1024;
 

@@ -11,7 +11,7 @@ const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\
 fn main() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let direct = latency::serve(REPLY);
-    let tap = runtime.block_on(rehearsal::tap::http::open(latency::context(direct)));
+    let tap = runtime.block_on(rehearsal::protocol::http::open(latency::context(direct)));
     let tap = tap.expect("a free port");
     latency::compare("HTTP GET", REQUEST, direct, tap.address());
 }

@@ -17,9 +17,8 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rehearsal::ids::{Author, CallId, ConnectionId, DependencyName};
-use rehearsal::tap::{
-    After, Before, Call, Director, Extent, Gate, Reply, Side, TapContext, postgres,
-};
+use rehearsal::protocol::postgres;
+use rehearsal::tap::{After, Before, Call, Director, Extent, Gate, Reply, Side, TapContext};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, PgConnection};
 

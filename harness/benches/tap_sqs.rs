@@ -24,7 +24,7 @@ fn main() {
     );
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let direct = latency::serve(Box::leak(reply.into_bytes().into_boxed_slice()));
-    let tap = runtime.block_on(rehearsal::tap::sqs::open(
+    let tap = runtime.block_on(rehearsal::protocol::sqs::open(
         latency::context(direct),
         std::sync::Arc::default(),
     ));

@@ -24,9 +24,9 @@ use tokio::net::TcpStream;
 use crate::ids::{Author, DependencyName};
 use crate::manifest::PathStep;
 use crate::place::{decode, lookup_body};
-use crate::tap::http::client::{Client, Incoming};
-use crate::tap::http::connection::Ending;
-use crate::tap::http::message::{RequestMessage, ResponseMessage};
+use crate::protocol::http::client::{Client, Incoming};
+use crate::protocol::http::connection::Ending;
+use crate::protocol::http::message::{RequestMessage, ResponseMessage};
 use crate::tap::{
     Before, Call, ConnectionContext, Director, Discard, Extent, Gate, HttpReply, HttpRequest,
     Reply, Request, Side, Tap, TapContext,

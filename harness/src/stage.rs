@@ -5,9 +5,6 @@
 //! ids and captured values stand in it. It knows protocols, not systems.
 
 mod called;
-mod postgres;
-mod spelled;
-mod sqs;
 
 use std::collections::BTreeMap;
 
@@ -18,7 +15,7 @@ use crate::manifest::{
     Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage, nearest,
 };
 use crate::place;
-use crate::protocol::redis;
+use crate::protocol::{postgres, redis, sqs};
 use crate::tap::{Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus};
 
 pub use self::called::{concerned_after, concerned_before};
@@ -108,7 +105,7 @@ fn before<'m>(
         .filter_map(|(name, stage, pattern)| {
             let subjects = match (&call.request, pattern) {
                 (Request::Postgres(request), Pattern::Statement(text)) => {
-                    postgres::executed(manifest, call, stage, &request.statements, text)
+                    postgres::subject::executed(manifest, call, stage, &request.statements, text)
                 }
                 (Request::Postgres(request), Pattern::Transaction(text)) if request.commits => {
                     let all: Vec<&Statement> = request
@@ -116,7 +113,7 @@ fn before<'m>(
                         .iter()
                         .chain(&request.statements)
                         .collect();
-                    postgres::transaction(manifest, call, stage, &all, text)
+                    postgres::subject::transaction(manifest, call, stage, &all, text)
                 }
                 (Request::Postgres(_), Pattern::Transaction(_)) => None,
                 (Request::Redis(request), Pattern::Command { command, key })
@@ -182,16 +179,17 @@ fn after<'m>(
         .filter_map(|(name, stage, pattern)| {
             let subjects = match (&call.request, pattern, reply) {
                 (Request::Postgres(request), Pattern::Statement(text), _) => {
-                    postgres::executed(manifest, call, stage, &request.statements, text)
+                    postgres::subject::executed(manifest, call, stage, &request.statements, text)
                 }
                 (_, Pattern::Transaction(text), Reply::Postgres(reply)) => {
                     let all: Vec<&Statement> = reply.durable.iter().collect();
-                    postgres::transaction(manifest, call, stage, &all, text)
+                    postgres::subject::transaction(manifest, call, stage, &all, text)
                 }
                 (Request::Sqs(request), Pattern::Action { .. }, Reply::Sqs(reply))
                     if matches_call(call, pattern, queues) =>
                 {
-                    let subjects = sqs::subjects(manifest, call, stage, request, Some(&reply.body));
+                    let subjects =
+                        sqs::subject::subjects(manifest, call, stage, request, Some(&reply.body));
                     if stage.is_nobodys() && pattern.is_receive() {
                         // One passage for each call, whatever it brought.
                         Some(vec![Subject::of_nobody(subjects)])
@@ -368,11 +366,11 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
     match &call.request {
         Request::Postgres(request) => {
             let statements: Vec<&Statement> = request.statements.iter().collect();
-            postgres::ids(manifest, &call.dependency, &statements)
+            postgres::subject::ids(manifest, &call.dependency, &statements)
         }
-        Request::Sqs(request) => sqs::items(&request.body)
+        Request::Sqs(request) => sqs::subject::items(&request.body)
             .into_iter()
-            .flat_map(|item| sqs::ids(manifest, &call.dependency, item))
+            .flat_map(|item| sqs::subject::ids(manifest, &call.dependency, item))
             .collect(),
         Request::Http(request) => http_ids(manifest, &call.dependency, request),
         Request::Redis(request) => redis::subject::ids(manifest, &call.dependency, request),
@@ -382,8 +380,8 @@ pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
 /// The values that stand together in a call: in each row, in each message, in a request.
 pub fn together(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
     match &call.request {
-        Request::Postgres(request) => postgres::together(&request.statements),
-        Request::Sqs(request) => sqs::items(&request.body)
+        Request::Postgres(request) => postgres::subject::together(&request.statements),
+        Request::Sqs(request) => sqs::subject::items(&request.body)
             .into_iter()
             .map(|item| ids_in_message(manifest, &call.dependency, item))
             .collect(),
@@ -401,7 +399,7 @@ pub fn together(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
 
 /// All values that a statement spells out.
 pub fn values_in(statement: &Statement) -> Vec<String> {
-    let rows = postgres::together(std::slice::from_ref(statement));
+    let rows = postgres::subject::together(std::slice::from_ref(statement));
     rows.into_iter().flatten().collect()
 }
 
@@ -411,7 +409,7 @@ pub fn ids_of_entry(
     dependency: &DependencyName,
     entry: &Value,
 ) -> Vec<String> {
-    sqs::ids(manifest, dependency, entry)
+    sqs::subject::ids(manifest, dependency, entry)
 }
 
 /// The ids of all that a call made durable: a COMMIT stands for its whole transaction.
@@ -419,7 +417,7 @@ pub fn ids_made_durable(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<
     match reply {
         Reply::Postgres(reply) => {
             let statements: Vec<&Statement> = reply.durable.iter().collect();
-            postgres::ids(manifest, &call.dependency, &statements)
+            postgres::subject::ids(manifest, &call.dependency, &statements)
         }
         Reply::Redis(reply) => match &call.request {
             Request::Redis(request) => {
@@ -565,7 +563,7 @@ fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subj
                 ..Subject::default()
             }]
         }
-        Request::Sqs(request) => sqs::subjects(manifest, call, stage, request, None),
+        Request::Sqs(request) => sqs::subject::subjects(manifest, call, stage, request, None),
         Request::Postgres(_) | Request::Redis(_) => vec![Subject::default()],
     }
 }

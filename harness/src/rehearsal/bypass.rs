@@ -12,7 +12,7 @@ use super::{Rehearsal, dependencies};
 use crate::embedded::queue::admin;
 use crate::history::Event;
 use crate::ids::DependencyName;
-use crate::tap::sqs::Undeclared;
+use crate::protocol::sqs::Undeclared;
 
 impl Rehearsal {
     /// Notes everybody who came past the taps as trouble.

@@ -15,10 +15,10 @@ use super::own::OwnServer;
 use super::refused::why;
 use crate::ids::DependencyName;
 use crate::manifest::FIFO_NAME;
+use crate::protocol;
 use crate::protocol::redis::{Expiry, RedisService, View};
+use crate::protocol::sqs::Names;
 use crate::stub::Stub;
-use crate::tap;
-use crate::tap::sqs::Names;
 
 /// Quoted names of all tables that are the system's own.
 const TABLES: &str = "select format('%I.%I', n.nspname, c.relname) from pg_class c \
@@ -38,7 +38,7 @@ pub(super) struct Database {
     pub(super) name: String,
     pub(super) pool: PgPool,
     /// Transactions that were prepared in it, whoever did.
-    pub(super) prepared: tap::postgres::Prepared,
+    pub(super) prepared: protocol::postgres::Prepared,
 }
 
 /// A queue service with the queues of this rehearsal.
@@ -180,10 +180,10 @@ impl Dependencies {
     }
 
     /// What the taps of a database share.
-    pub(super) fn shared(&self, name: &DependencyName) -> tap::postgres::Shared {
+    pub(super) fn shared(&self, name: &DependencyName) -> protocol::postgres::Shared {
         self.databases
             .get(name)
-            .map(|database| tap::postgres::Shared {
+            .map(|database| protocol::postgres::Shared {
                 database: Some(database.name.clone()),
                 prepared: database.prepared.clone(),
             })

@@ -16,8 +16,8 @@ use crate::checkpoint::{self, Checkpoint};
 use crate::deployment::{Logs, Seat, Start};
 use crate::ids::{Author, DependencyName, Incarnation};
 use crate::manifest::{Command, Manifest, Protocol};
-use crate::protocol::redis;
-use crate::tap::{self, Director, Gate, Tap, TapContext};
+use crate::protocol::{self, redis};
+use crate::tap::{Director, Gate, Tap, TapContext};
 
 /// What surrounds one incarnation.
 pub(super) struct Surroundings {
@@ -61,7 +61,7 @@ impl Surroundings {
             director: Arc::new(board.clone()) as Arc<dyn Director>,
             gate: Arc::new(Gate::new()),
         };
-        around.front = Some(tap::http::open(context).await.map_err(failed)?);
+        around.front = Some(protocol::http::open(context).await.map_err(failed)?);
         let values = [
             ("listen", port.listen.to_string()),
             ("port", port.listen.port().to_string()),
@@ -96,10 +96,12 @@ impl Surroundings {
             };
             let opened = match &dependency.protocol {
                 Protocol::Postgres => {
-                    tap::postgres::open_before(context, dependencies.shared(name)).await
+                    protocol::postgres::open_before(context, dependencies.shared(name)).await
                 }
-                Protocol::Sqs { .. } => tap::sqs::open(context, dependencies.names(name)).await,
-                Protocol::Http { .. } => tap::http::open(context).await,
+                Protocol::Sqs { .. } => {
+                    protocol::sqs::open(context, dependencies.names(name)).await
+                }
+                Protocol::Http { .. } => protocol::http::open(context).await,
                 Protocol::Redis { .. } => {
                     redis::open_before(context, dependencies.view(name)).await
                 }

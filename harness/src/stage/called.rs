@@ -1,9 +1,9 @@
 //! Whom a call concerns, whatever stage it belongs to: for faults that name a call by its
 //! shape.
 
-use super::{Subject, http_ids, postgres, sqs, took_place};
+use super::{Subject, http_ids, took_place};
 use crate::manifest::Manifest;
-use crate::protocol::redis;
+use crate::protocol::{postgres, redis, sqs};
 use crate::tap::{Call, Reply, Request, Statement};
 
 /// Whom a call concerns before its dependency got it: one subject for each part of it.
@@ -14,15 +14,15 @@ pub fn concerned_before(manifest: &Manifest, call: &Call) -> Vec<Subject> {
             let own: Vec<&Statement> = request.statements.iter().collect();
             let earlier: Vec<&Statement> = request.transaction.iter().collect();
             vec![Subject {
-                ids: postgres::ids(manifest, dependency, &own),
-                inherited: postgres::ids(manifest, dependency, &earlier),
+                ids: postgres::subject::ids(manifest, dependency, &own),
+                inherited: postgres::subject::ids(manifest, dependency, &earlier),
                 ..Subject::default()
             }]
         }
         Request::Sqs(request) => of_items(
-            sqs::items(&request.body)
+            sqs::subject::items(&request.body)
                 .into_iter()
-                .map(|item| sqs::ids(manifest, dependency, item)),
+                .map(|item| sqs::subject::ids(manifest, dependency, item)),
         ),
         Request::Http(request) => of_items([http_ids(manifest, dependency, request)].into_iter()),
         Request::Redis(request) => redis::subject::subjects(manifest, dependency, request, None),
@@ -52,7 +52,7 @@ pub fn concerned_after(manifest: &Manifest, call: &Call, reply: &Reply) -> Optio
         return None;
     }
     Some(of_items(messages.iter().map(|message| {
-        sqs::ids(manifest, &call.dependency, message)
+        sqs::subject::ids(manifest, &call.dependency, message)
     })))
 }
 

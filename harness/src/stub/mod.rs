@@ -25,7 +25,7 @@ pub use self::performed::Performed;
 use self::performed::Record;
 use self::routes::Routes;
 pub use self::routes::{PlayedRoute, UnplayableRoute};
-use crate::tap::http::client::{Client, Incoming, Parting};
+use crate::protocol::http::client::{Client, Incoming, Parting};
 use crate::tap::{Discard, HttpRequest};
 
 /// A running stub.

@@ -10,8 +10,8 @@ use super::keys::Keys;
 use super::store::{self, Store};
 use crate::manifest::{Lookup, Place, ReplyBody, Route, RouteReply, UnknownPlaceholder};
 use crate::place::{Captures, lookup, lookup_header, match_path};
+use crate::protocol::http::message::ResponseMessage;
 use crate::tap::HttpRequest;
-use crate::tap::http::message::ResponseMessage;
 
 /// A route as it is played in one rehearsal.
 #[derive(Debug)]

@@ -16,12 +16,9 @@
 mod call;
 mod director;
 mod gate;
-pub mod http;
 mod line;
 mod listener;
-pub mod postgres;
 mod retreat;
-pub mod sqs;
 pub(crate) mod wire;
 
 pub use call::{

@@ -15,7 +15,8 @@ pub(crate) mod witness;
 
 use std::sync::Arc;
 
-use rehearsal::tap::{Gate, Tap, http};
+use rehearsal::protocol::http;
+use rehearsal::tap::{Gate, Tap};
 
 use witness::{Dependency, Peer, Witness, context};
 

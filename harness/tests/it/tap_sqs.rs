@@ -10,7 +10,8 @@ mod queue;
 
 use std::sync::Arc;
 
-use rehearsal::tap::{Request, SqsRequest, Tap, sqs};
+use rehearsal::protocol::sqs;
+use rehearsal::tap::{Request, SqsRequest, Tap};
 
 use crate::tap_http::witness::{Witness, context};
 use queue::Queue;

@@ -11,9 +11,9 @@ use uuid::Uuid;
 use super::{VenueError, address_of};
 use crate::embedded::database::Server;
 use crate::ids::{DependencyName, RunId};
+use crate::protocol::postgres::Prepared;
 use crate::rehearsal::dependencies::{Database, database_values};
 use crate::rehearsal::provided::CONTAINER_START;
-use crate::tap::postgres::Prepared;
 
 /// Between two tries to connect to it.
 const TICK: Duration = Duration::from_millis(20);

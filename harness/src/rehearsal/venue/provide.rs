@@ -10,11 +10,11 @@ use super::{Venue, VenueError};
 use crate::embedded::database::{Server, ServerOptions};
 use crate::ids::DependencyName;
 use crate::manifest::{Manifest, Protocol};
+use crate::protocol::sqs::Names;
 use crate::rehearsal::dependencies::{Database, Dependencies};
 use crate::rehearsal::own::{OwnQueueServer, OwnServer};
 use crate::rehearsal::provided::Provided;
 use crate::stub::Stub;
-use crate::tap::sqs::Names;
 
 impl Venue {
     /// A database, queues and stubs for one rehearsal alone.

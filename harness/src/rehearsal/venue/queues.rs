@@ -17,9 +17,9 @@ use crate::deployment::{Child, Logs, Registry, Start, Variables};
 use crate::embedded::queue::OWN_APPLICATION;
 use crate::ids::DependencyName;
 use crate::manifest::{FIFO_QUEUE, Queue};
+use crate::protocol::sqs::Names;
 use crate::rehearsal::dependencies::{OwnQueue, QueueService};
 use crate::rehearsal::refused::why;
-use crate::tap::sqs::Names;
 
 /// How long an embedded server may take to start.
 const SERVER_START: Duration = Duration::from_secs(30);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rehearsal::ids::Author;
-use rehearsal::tap::postgres::{self, Shared};
+use rehearsal::protocol::postgres::{self, Shared};
 use rehearsal::tap::{Bind, Gate, Statement, TapContext};
 
 use super::raw::{self, Raw};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rehearsal::ids::Author;
-use rehearsal::tap::{Gate, Tap, TapContext, postgres};
+use rehearsal::protocol::postgres;
+use rehearsal::tap::{Gate, Tap, TapContext};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 

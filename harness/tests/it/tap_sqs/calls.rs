@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use rehearsal::tap::{After, Before, Discard, Reply, Request, SqsReply, sqs};
+use rehearsal::protocol::sqs;
+use rehearsal::tap::{After, Before, Discard, Reply, Request, SqsReply};
 use serde_json::{Value, json};
 
 use crate::tap_http::witness::{Dependency, Peer, Witness, context, soon};

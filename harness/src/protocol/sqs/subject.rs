@@ -3,14 +3,14 @@
 
 use serde_json::Value;
 
-use super::{Subject, ids_in_message};
 use crate::ids::DependencyName;
 use crate::manifest::{CapturePlace, Manifest, Stage};
 use crate::place;
+use crate::stage::{Subject, ids_in_message};
 use crate::tap::{Call, SqsRequest};
 
 /// The items of an SQS body: batch entries, received messages, or the body itself.
-pub(super) fn items(body: &Value) -> Vec<&Value> {
+pub(crate) fn items(body: &Value) -> Vec<&Value> {
     for list in ["Entries", "Messages", "Successful"] {
         if let Some(items) = body.get(list).and_then(Value::as_array) {
             return items.iter().collect();
@@ -19,7 +19,7 @@ pub(super) fn items(body: &Value) -> Vec<&Value> {
     vec![body]
 }
 
-pub(super) fn ids(manifest: &Manifest, dependency: &DependencyName, item: &Value) -> Vec<String> {
+pub(crate) fn ids(manifest: &Manifest, dependency: &DependencyName, item: &Value) -> Vec<String> {
     let mut ids: Vec<String> = ["MessageId", "ReceiptHandle"]
         .iter()
         .filter_map(|member| Some(item.get(member)?.as_str()?.to_owned()))
@@ -37,7 +37,7 @@ fn confirmed_entries(body: &Value) -> Vec<&str> {
         .collect()
 }
 
-pub(super) fn subjects(
+pub(crate) fn subjects(
     manifest: &Manifest,
     call: &Call,
     stage: &Stage,

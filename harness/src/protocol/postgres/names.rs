@@ -6,11 +6,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::super::{Bind, Statement};
 use super::frame::lossy;
 use super::message::{Target, Value};
 use super::value;
 use crate::sql::{Cell, Kind, Sql, prepared_text};
+use crate::tap::{Bind, Statement};
 
 /// A statement that was parsed.
 #[derive(Clone, Debug)]

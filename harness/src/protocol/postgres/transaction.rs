@@ -1,10 +1,10 @@
 //! What the open transaction executed, and when it became durable.
 
-use super::super::{Statement, TransactionStatus};
 use super::names::Executed;
 use super::temporary::Temporary;
 use super::undoing;
 use crate::sql::Kind;
+use crate::tap::{Statement, TransactionStatus};
 
 /// The transaction of one session.
 #[derive(Debug)]

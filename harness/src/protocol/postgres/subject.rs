@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::spelled::{self, Row};
-use super::{Effect, Subject};
 use crate::ids::DependencyName;
 use crate::manifest::{CapturePlace, Manifest, Recognise, Stage};
 use crate::sql::{Found, Sql};
+use crate::stage::{Effect, Subject};
 use crate::tap::{Call, Statement};
 
 /// The subjects of the statements that contain `text`, if any do.
-pub(super) fn executed(
+pub(crate) fn executed(
     manifest: &Manifest,
     call: &Call,
     stage: &Stage,
@@ -27,7 +27,7 @@ pub(super) fn executed(
 /// The subjects of the statements of a transaction that contain `text` and wrote something,
 /// if any did. A transaction inherits the messages of all its statements where the matching
 /// ones name none.
-pub(super) fn transaction(
+pub(crate) fn transaction(
     manifest: &Manifest,
     call: &Call,
     stage: &Stage,
@@ -81,7 +81,7 @@ fn effect(statement: &Statement, text: &Sql) -> Option<Effect> {
 }
 
 /// The ids in statements.
-pub(super) fn ids(
+pub(crate) fn ids(
     manifest: &Manifest,
     dependency: &DependencyName,
     statements: &[&Statement],
@@ -98,7 +98,7 @@ pub(super) fn ids(
 }
 
 /// The values of each row that statements spell out.
-pub(super) fn together(statements: &[Statement]) -> Vec<Vec<String>> {
+pub(crate) fn together(statements: &[Statement]) -> Vec<Vec<String>> {
     let rows = statements.iter().flat_map(spelled::rows);
     rows.map(|row| row.all().cloned().collect()).collect()
 }

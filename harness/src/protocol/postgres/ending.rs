@@ -8,11 +8,11 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use futures::FutureExt;
 
-use super::super::{Discard, PgError, Reply, Side as Boundary};
 use super::connection::{Connection, Ending, Outstanding};
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::Progress;
 use crate::tap::wire::{self, Side};
+use crate::tap::{Discard, PgError, Reply, Side as Boundary};
 
 impl Connection {
     /// Ends both sides, and says why.
@@ -92,7 +92,7 @@ fn late_reply(
     late: &mut Option<Outstanding>,
     buffer: &mut BytesMut,
     session: &mut super::round_trip::Session,
-) -> Option<(Arc<super::super::Call>, Reply)> {
+) -> Option<(Arc<crate::tap::Call>, Reply)> {
     let outstanding = late.as_mut()?;
     loop {
         let (tag, length) = match frame::first(buffer, frame::from_server) {

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::protocol::http::dialect::Refusal;
+use crate::protocol::http::message::ResponseMessage;
 use crate::tap::SqsReply;
-use crate::tap::http::dialect::Refusal;
-use crate::tap::http::message::ResponseMessage;
 
 /// Errors whose older, dotted name stands in `x-amzn-query-error`. SDKs that knew the
 /// query protocol look there first.

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::super::{Bind, Copied};
 use super::message::{Format, Value};
 use super::value;
 use crate::sql::CopyFormat;
+use crate::tap::{Bind, Copied};
 
 /// More rows than these are not kept.
 const MOST_ROWS: usize = 10_000;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 
-use super::super::{PgError, PgReply, PgRequest, Statement, TransactionStatus};
 use super::copied::RowReader;
 use super::frame::{self, Body, Malformed, lossy};
 use super::message::{Message, Target};
@@ -15,6 +14,7 @@ use super::shared::Prepared;
 use super::transaction::Transaction;
 use super::value;
 use crate::sql::{CopyFormat, Kind, split};
+use crate::tap::{PgError, PgReply, PgRequest, Statement, TransactionStatus};
 
 /// What one connection remembers from round trip to round trip.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use super::chunked;
 use super::client::{AHEAD_OF_STREAM, Client};
 use super::message::ResponseMessage;
 use super::reader::{BODY_LIMIT, End, NoMessage, Reader};
-use crate::tap::listener::TapContext;
+use crate::tap::TapContext;
 use crate::tap::{Discard, Extent, Gate};
 
 /// The dependency's side. Connected when the first call is passed on, so that a call

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::{Buf, Bytes};
 use tokio::net::TcpStream;
 
-use super::super::{ConnectionContext, Extent};
 use super::connection::{Connection, Ending};
 use super::ending::refuse;
 use super::frame::{self, Body, Malformed, lossy};
 use super::shared::Shared;
 use crate::tap::wire::{self, Side, ended};
+use crate::tap::{ConnectionContext, Extent};
 
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;

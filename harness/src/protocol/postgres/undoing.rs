@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::Bind;
 use super::names::Executed;
 use crate::sql::Kind;
+use crate::tap::Bind;
 
 /// Lowers the counts of rows that later statements of the same transaction took away, and
 /// forgets them where the wire does not tell which.
@@ -45,7 +45,7 @@ fn take_away(inserted: &mut Executed, taking: &Executed) {
 }
 
 /// Its bind values and literals in order.
-fn values(statement: &super::super::Statement) -> Vec<&str> {
+fn values(statement: &crate::tap::Statement) -> Vec<&str> {
     let binds = statement.binds.iter().filter_map(|bind| match bind {
         Bind::Text(text) => Some(text.as_str()),
         Bind::Null | Bind::Opaque { .. } => None,
@@ -57,8 +57,8 @@ fn values(statement: &super::super::Statement) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Statement;
     use super::*;
+    use crate::tap::Statement;
 
     /// What each of these has written in the end; each wrote `1`.
     fn written(statements: &[(&str, &[&str], u64)]) -> Vec<Option<u64>> {

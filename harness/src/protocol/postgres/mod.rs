@@ -51,7 +51,9 @@ mod names;
 mod round_trip;
 mod segment;
 mod shared;
+mod spelled;
 mod startup;
+pub(crate) mod subject;
 mod temporary;
 mod transaction;
 mod undoing;
@@ -61,7 +63,7 @@ use std::io;
 
 pub use shared::{Prepared, Shared};
 
-use super::{Tap, TapContext};
+use crate::tap::{Tap, TapContext};
 
 /// Opens a tap before a database server, whichever database its sessions are in.
 ///

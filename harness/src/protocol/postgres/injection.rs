@@ -6,12 +6,12 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::super::{PgReply, TransactionStatus};
 use super::connection::{Connection, Ending};
 use super::frame;
 use super::round_trip::RoundTrip;
 use super::segment::{Cutter, End};
 use crate::sql::Kind;
+use crate::tap::{PgReply, TransactionStatus};
 
 /// A statement that no server can parse. Its name keeps the unnamed statement intact.
 const NAME: &str = "rehearsal_injected_error";

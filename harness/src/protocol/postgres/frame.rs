@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::super::{PgError, TransactionStatus};
+use crate::tap::{PgError, TransactionStatus};
 
 /// The server's own bound on one message.
 const LONGEST: usize = 0x3fff_ffff;

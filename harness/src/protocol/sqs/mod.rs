@@ -15,6 +15,7 @@
 mod bodies;
 mod error;
 mod names;
+pub(crate) mod subject;
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,7 +29,7 @@ pub use self::names::{Names, Undeclared};
 use super::http::connection::serve;
 use super::http::dialect::{Dialect, Plain, Refusal};
 use super::http::message::{RequestMessage, ResponseMessage};
-use super::{Call, Reply, Request, SqsReply, SqsRequest, Tap, TapContext};
+use crate::tap::{Call, Reply, Request, SqsReply, SqsRequest, Tap, TapContext};
 
 /// Opens a tap in front of a queue server.
 ///

@@ -39,7 +39,7 @@ mod upstream;
 
 use std::io;
 
-use super::{Tap, TapContext};
+use crate::tap::{Tap, TapContext};
 
 /// Opens a tap in front of an HTTP service.
 ///

@@ -9,36 +9,36 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 
-use super::super::Bind;
 use super::message::{Format, Value};
+use crate::tap::Bind;
 
 /// Type OIDs, which are the same in every server.
-pub(in crate::tap::postgres) mod oid {
-    pub(in crate::tap::postgres) const BOOL: u32 = 16;
-    pub(in crate::tap::postgres) const BYTEA: u32 = 17;
-    pub(in crate::tap::postgres) const CHAR: u32 = 18;
-    pub(in crate::tap::postgres) const NAME: u32 = 19;
-    pub(in crate::tap::postgres) const INT8: u32 = 20;
-    pub(in crate::tap::postgres) const INT2: u32 = 21;
-    pub(in crate::tap::postgres) const INT4: u32 = 23;
-    pub(in crate::tap::postgres) const TEXT: u32 = 25;
-    pub(in crate::tap::postgres) const OID: u32 = 26;
-    pub(in crate::tap::postgres) const JSON: u32 = 114;
-    pub(in crate::tap::postgres) const XML: u32 = 142;
-    pub(in crate::tap::postgres) const FLOAT4: u32 = 700;
-    pub(in crate::tap::postgres) const FLOAT8: u32 = 701;
-    pub(in crate::tap::postgres) const UNKNOWN: u32 = 705;
-    pub(in crate::tap::postgres) const BPCHAR: u32 = 1042;
-    pub(in crate::tap::postgres) const VARCHAR: u32 = 1043;
-    pub(in crate::tap::postgres) const DATE: u32 = 1082;
-    pub(in crate::tap::postgres) const TIME: u32 = 1083;
-    pub(in crate::tap::postgres) const TIMESTAMP: u32 = 1114;
-    pub(in crate::tap::postgres) const TIMESTAMPTZ: u32 = 1184;
-    pub(in crate::tap::postgres) const NUMERIC: u32 = 1700;
-    pub(in crate::tap::postgres) const UUID: u32 = 2950;
-    pub(in crate::tap::postgres) const JSONB: u32 = 3802;
+pub(in crate::protocol::postgres) mod oid {
+    pub(in crate::protocol::postgres) const BOOL: u32 = 16;
+    pub(in crate::protocol::postgres) const BYTEA: u32 = 17;
+    pub(in crate::protocol::postgres) const CHAR: u32 = 18;
+    pub(in crate::protocol::postgres) const NAME: u32 = 19;
+    pub(in crate::protocol::postgres) const INT8: u32 = 20;
+    pub(in crate::protocol::postgres) const INT2: u32 = 21;
+    pub(in crate::protocol::postgres) const INT4: u32 = 23;
+    pub(in crate::protocol::postgres) const TEXT: u32 = 25;
+    pub(in crate::protocol::postgres) const OID: u32 = 26;
+    pub(in crate::protocol::postgres) const JSON: u32 = 114;
+    pub(in crate::protocol::postgres) const XML: u32 = 142;
+    pub(in crate::protocol::postgres) const FLOAT4: u32 = 700;
+    pub(in crate::protocol::postgres) const FLOAT8: u32 = 701;
+    pub(in crate::protocol::postgres) const UNKNOWN: u32 = 705;
+    pub(in crate::protocol::postgres) const BPCHAR: u32 = 1042;
+    pub(in crate::protocol::postgres) const VARCHAR: u32 = 1043;
+    pub(in crate::protocol::postgres) const DATE: u32 = 1082;
+    pub(in crate::protocol::postgres) const TIME: u32 = 1083;
+    pub(in crate::protocol::postgres) const TIMESTAMP: u32 = 1114;
+    pub(in crate::protocol::postgres) const TIMESTAMPTZ: u32 = 1184;
+    pub(in crate::protocol::postgres) const NUMERIC: u32 = 1700;
+    pub(in crate::protocol::postgres) const UUID: u32 = 2950;
+    pub(in crate::protocol::postgres) const JSONB: u32 = 3802;
     /// The array types of those above.
-    pub(in crate::tap::postgres) const ARRAYS: [u32; 22] = [
+    pub(in crate::protocol::postgres) const ARRAYS: [u32; 22] = [
         143, 199, 1000, 1001, 1002, 1003, 1005, 1007, 1009, 1014, 1015, 1016, 1021, 1022, 1028,
         1115, 1182, 1183, 1185, 1231, 2951, 3807,
     ];

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::super::{
-    After, Before, Call, ConnectionContext, Discard, Extent, Reply, Request, Side as Boundary,
-};
 use super::copy::{CopyIn, Within};
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::{Progress, RoundTrip, Session};
 use super::segment::{Cutter, End, Segment};
 use crate::tap::wire::{self, Side, Stopped, ended};
+use crate::tap::{
+    After, Before, Call, ConnectionContext, Discard, Extent, Reply, Request, Side as Boundary,
+};
 
 /// An answer larger than this is passed on while it still comes in. Its last part, with
 /// the last command tag and `ReadyForQuery`, is held all the same.
@@ -367,7 +367,7 @@ impl Connection {
                 Ok(After::Discard(discard)) => return Ending::Discarded(discard),
                 Ok(After::Replace(reply)) => {
                     self.upstream.buffer.clear();
-                    if let Reply::Postgres(super::super::PgReply {
+                    if let Reply::Postgres(crate::tap::PgReply {
                         error: Some(error), ..
                     }) = reply
                     {

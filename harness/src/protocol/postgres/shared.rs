@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::Statement;
+use crate::tap::Statement;
 
 /// A database as the manifest means it.
 #[derive(Clone, Debug, Default)]
