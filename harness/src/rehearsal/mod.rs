@@ -43,7 +43,6 @@ mod refused;
 mod search;
 mod settling;
 mod snapshot;
-mod summary;
 mod surroundings;
 mod told;
 mod unnamed;

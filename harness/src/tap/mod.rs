@@ -21,11 +21,14 @@ mod listener;
 mod retreat;
 pub(crate) mod wire;
 
-pub use call::{
-    Bind, Call, Copied, HttpReply, HttpRequest, PgError, PgReply, PgRequest, Reply, Request,
-    SqsReply, SqsRequest, Statement, TransactionStatus,
-};
+pub use call::{Call, Reply, Request};
 pub use director::{After, Before, Director, Discard, Side};
 pub use gate::{Extent, Gate};
 pub use line::Line;
 pub use listener::{ConnectionContext, Tap, TapContext};
+
+pub use crate::protocol::http::{HttpReply, HttpRequest};
+pub use crate::protocol::postgres::{
+    Bind, Copied, PgError, PgReply, PgRequest, Statement, TransactionStatus,
+};
+pub use crate::protocol::sqs::{SqsReply, SqsRequest};

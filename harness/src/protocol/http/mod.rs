@@ -28,6 +28,7 @@
 //! delivered, and the client's connection is left as it is until the process is gone.
 
 pub(crate) mod body;
+mod call;
 mod chunked;
 pub(crate) mod client;
 pub(crate) mod connection;
@@ -39,6 +40,7 @@ mod upstream;
 
 use std::io;
 
+pub use self::call::{HttpReply, HttpRequest};
 use crate::tap::{Tap, TapContext};
 
 /// Opens a tap in front of an HTTP service.

@@ -40,6 +40,7 @@
 //! failed, which ends a transaction. An error in place of a reply that left a transaction
 //! open does the same.
 
+mod call;
 mod connection;
 mod copied;
 mod copy;
@@ -61,7 +62,8 @@ mod value;
 
 use std::io;
 
-pub use shared::{Prepared, Shared};
+pub use self::call::{Bind, Copied, PgError, PgReply, PgRequest, Statement, TransactionStatus};
+pub use self::shared::{Prepared, Shared};
 
 use crate::tap::{Tap, TapContext};
 

@@ -3,8 +3,13 @@
 use bytes::Bytes;
 
 use super::command::Command;
+use super::key::KeyPattern;
 use super::value::Value;
 use super::view::QueueEffect;
+use super::{describe, subject};
+use crate::history::Said;
+use crate::protocol::{Answers, Asks, ORDERED, shortened};
+use crate::tap::{Reply, Request};
 
 /// One command, or all of a transaction at its EXEC: nothing of it has an effect before.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,15 +75,67 @@ impl RedisReply {
         }
     }
 
-    /// An error as a fault orders it, by its code: `LOADING`, `ERR`.
-    pub fn ordered(code: &str) -> Self {
-        Self::failed(format!("{code} rehearsal answers {code}"))
-    }
-
     /// As the protocol writes it; nothing where it is no error.
     pub(super) fn written(&self) -> Option<Bytes> {
         let error = self.error.as_ref()?;
         let line = error.replace(['\r', '\n'], " ");
         Some(Bytes::from(format!("-{line}\r\n")))
+    }
+}
+
+impl Asks for RedisRequest {
+    fn summary(&self) -> String {
+        shortened(&describe::request(self))
+    }
+
+    fn actions(&self) -> Vec<String> {
+        self.commands.iter().map(describe::command).collect()
+    }
+
+    fn said(&self) -> Said {
+        Said {
+            statements: None,
+            content: describe::content(self),
+        }
+    }
+
+    fn is_only(&self, only: &str) -> bool {
+        let (name, key) = only.split_once(' ').unwrap_or((only, "*"));
+        let key = KeyPattern::parse(key).ok().filter(|_| only.contains(' '));
+        let mut commands = self.commands.iter();
+        commands.any(|command| subject::is(command, name, key.as_ref()))
+    }
+
+    fn refusal(&self, code: &str) -> Result<Reply, String> {
+        let code = if code.starts_with(|first: char| first.is_ascii_digit()) {
+            format!("ERR {code}")
+        } else {
+            code.to_owned()
+        };
+        Ok(Reply::Redis(RedisReply::failed(format!(
+            "{code} {ORDERED} {code}"
+        ))))
+    }
+}
+
+impl Answers for RedisReply {
+    fn summary(&self) -> String {
+        describe::reply(self)
+    }
+
+    fn content(&self) -> Vec<u8> {
+        describe::reply_content(self)
+    }
+
+    fn is_success(&self) -> bool {
+        self.error.is_none()
+    }
+
+    fn wrote(&self, request: &Request) -> bool {
+        let Request::Redis(request) = request else {
+            return false;
+        };
+        let mut effective = request.effective(self);
+        effective.any(|(command, answer)| command.wrote(answer))
     }
 }

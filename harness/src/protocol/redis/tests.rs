@@ -234,7 +234,9 @@ async fn a_transaction_is_one_call_at_exec() {
         ["before LPUSH jobs; SET k", "after 1; OK"]
     );
     // It is refused, and the server has forgotten it.
-    bench.decide(Before::Answer(Reply::Redis(RedisReply::ordered("LOADING"))));
+    bench.decide(Before::Answer(Reply::Redis(RedisReply::failed(
+        "LOADING rehearsal answers LOADING",
+    ))));
     let answer = says(&mut client, sent, "LOADING\r\n").await;
     assert!(
         answer.ends_with("+QUEUED\r\n-LOADING rehearsal answers LOADING\r\n"),
@@ -285,7 +287,9 @@ async fn a_lost_reply_took_effect_and_a_lost_request_did_not() {
         ""
     );
     assert!(bench.asked("LLEN jobs").await.starts_with(":1"));
-    bench.decide_after(After::Replace(Reply::Redis(RedisReply::ordered("OOM"))));
+    bench.decide_after(After::Replace(Reply::Redis(RedisReply::failed(
+        "OOM rehearsal answers OOM",
+    ))));
     let mut client = bench.client().await;
     assert_eq!(
         says(&mut client, "INCR n\r\n", "\r\n").await,

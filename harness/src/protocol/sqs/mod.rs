@@ -13,6 +13,7 @@
 //! [`Dialect::request`], after the URLs were rewritten.
 
 mod bodies;
+mod call;
 mod error;
 mod names;
 pub(crate) mod subject;
@@ -25,11 +26,13 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use self::bodies::{Origin, Reader, Rewriting};
+pub(crate) use self::call::is_the_queues_fault;
+pub use self::call::{SqsReply, SqsRequest};
 pub use self::names::{Names, Undeclared};
 use super::http::connection::serve;
 use super::http::dialect::{Dialect, Plain, Refusal};
 use super::http::message::{RequestMessage, ResponseMessage};
-use crate::tap::{Call, Reply, Request, SqsReply, SqsRequest, Tap, TapContext};
+use crate::tap::{Call, Reply, Request, Tap, TapContext};
 
 /// Opens a tap in front of a queue server.
 ///

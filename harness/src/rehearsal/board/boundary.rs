@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
-use super::super::summary;
 use super::Board;
 use super::interference::Held;
 use crate::checkpoint;
@@ -106,7 +105,7 @@ impl Director for Board {
                     Before::Discard(Discard::Close)
                 }
                 Held::Reply(fault, reply) => {
-                    let what = format!("answered {}", summary::reply(&reply));
+                    let what = format!("answered {}", reply.summary());
                     board.inject(&call, Side::Before, &what, Some(fault));
                     Before::Answer(reply)
                 }
@@ -161,7 +160,7 @@ impl Director for Board {
                     After::Discard(Discard::Close)
                 }
                 Held::Reply(fault, reply) => {
-                    let what = format!("replaced by {}", summary::reply(&reply));
+                    let what = format!("replaced by {}", reply.summary());
                     board.inject(&call, Side::After, &what, Some(fault));
                     After::Replace(reply)
                 }
@@ -231,7 +230,11 @@ pub(super) struct HeldGuard {
 
 impl HeldGuard {
     pub(super) fn new(board: Board, call: &Call, side: Side) -> Self {
-        let what = format!("{} of {} ({side:?})", summary::request(call), call.author);
+        let what = format!(
+            "{} of {} ({side:?})",
+            call.request.asks().summary(),
+            call.author
+        );
         board.state().held.insert(call.id, what);
         Self {
             board,

@@ -8,7 +8,6 @@ use super::interference::Interfered;
 use crate::checkpoint;
 use crate::fault::Point;
 use crate::ids::{CallId, DependencyName, Incarnation, MessageName};
-use crate::rehearsal::summary;
 use crate::shape::Shape;
 use crate::stage::{self, Subject};
 use crate::tap::{Call, Reply, Request, Side};
@@ -233,6 +232,6 @@ fn changes(call: &Call, reply: &Reply) -> bool {
         Request::Sqs(request) => {
             !request.action.starts_with("Get") && !request.action.starts_with("List")
         }
-        _ => summary::wrote(call, reply),
+        _ => call.wrote(reply),
     }
 }

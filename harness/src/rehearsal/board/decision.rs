@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 
 use super::doom::Doom;
 use super::faults::Triggered;
-use super::interference::{Held, error_reply};
+use super::interference::Held;
 use super::state::State;
 use super::{Board, Delivery};
 use crate::fault::{Effect, Until};
@@ -222,7 +222,7 @@ impl Board {
                 landed("was dropped with it");
                 Held::Drop(first)
             }
-            (Effect::Answer(code), Held::Free) => match error_reply(call, &code) {
+            (Effect::Answer(code), Held::Free) => match call.request.asks().refusal(&code) {
                 Ok(reply) => {
                     landed(&format!("was answered {code} in the dependency's place"));
                     Held::Reply(fault, reply)

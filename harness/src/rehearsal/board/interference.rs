@@ -13,12 +13,10 @@ use super::passages::{Whose, one_or_nobody};
 use super::unclear::{About, Whom};
 use crate::fault::Point;
 use crate::ids::{Author, FaultId, MessageName, RoleName, StageName};
-use crate::protocol::redis::RedisReply;
+use crate::protocol::sqs::is_the_queues_fault;
 use crate::shape::Shape;
 use crate::stage::{self, Passage, Subject};
-use crate::tap::{
-    Call, HttpReply, PgError, PgReply, Reply, Request, Side, SqsReply, TransactionStatus,
-};
+use crate::tap::{Call, Reply, Request, Side, SqsReply};
 
 /// What becomes of a held call, or of its reply.
 pub(super) enum Held {
@@ -246,7 +244,11 @@ impl Board {
             return Err("only calls to a queue have entries".to_owned());
         };
         let Some(entries) = request.body.get("Entries").and_then(Value::as_array) else {
-            return error_reply(call, code).map(|reply| Held::Reply(fault, reply));
+            return call
+                .request
+                .asks()
+                .refusal(code)
+                .map(|reply| Held::Reply(fault, reply));
         };
         let mut state = self.state();
         let already = state.refused_entries.get(&call.id).cloned();
@@ -304,39 +306,6 @@ fn failed(refused: &[(String, String)]) -> Vec<Value> {
             })
         })
         .collect()
-}
-
-/// Errors by which SQS blames itself.
-fn is_the_queues_fault(code: &str) -> bool {
-    ["InternalError", "InternalFailure", "ServiceUnavailable"].contains(&code)
-}
-
-/// An error as the dependency itself would report it.
-pub(super) fn error_reply(call: &Call, code: &str) -> Result<Reply, String> {
-    Ok(match &call.request {
-        Request::Http(_) => Reply::Http(HttpReply {
-            status: code
-                .parse()
-                .map_err(|_| format!("`{code}` is no status code"))?,
-            headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
-            body: Bytes::from(format!("rehearsal answers {code}\n")),
-        }),
-        Request::Sqs(_) => Reply::Sqs(SqsReply {
-            status: if is_the_queues_fault(code) { 500 } else { 400 },
-            error: Some(code.to_owned()),
-            body: Value::Null,
-        }),
-        Request::Postgres(_) => Reply::Postgres(PgReply {
-            tags: Vec::new(),
-            error: Some(PgError {
-                code: code.to_owned(),
-                message: format!("rehearsal answers {code}"),
-            }),
-            status: TransactionStatus::Failed,
-            durable: Vec::new(),
-        }),
-        Request::Redis(_) => Reply::Redis(RedisReply::ordered(code)),
-    })
 }
 
 fn is_of(author: &Author, role: &RoleName) -> bool {

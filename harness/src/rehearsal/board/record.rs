@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::super::deliveries::Delivery;
-use super::super::{facts, summary};
+use super::super::facts;
 use super::Board;
 use super::state::{Receive, State, Tick};
 use crate::checkpoint::{self, Announcement};
 use crate::history::{Attribution, Event};
 use crate::ids::{FaultId, MessageName};
 use crate::manifest::Ready;
-use crate::protocol::redis;
+use crate::protocol::{Answers, redis};
 use crate::shape::Shape;
 use crate::stage;
 use crate::tap::{Call, Reply, Request, Side};
@@ -19,7 +19,8 @@ use crate::tap::{Call, Reply, Request, Side};
 impl Board {
     pub(super) fn record_call(&self, call: &Call) -> BTreeSet<MessageName> {
         let ids = stage::ids_of(&self.0.manifest, call);
-        let summary = summary::request(call);
+        let asks = call.request.asks();
+        let summary = asks.summary();
         let (messages, attribution) = {
             let mut state = self.state();
             let messages = match &call.request {
@@ -64,14 +65,14 @@ impl Board {
             dependency: call.dependency.clone(),
             kind: None,
             summary: summary.into(),
-            actions: summary::actions(call).into(),
+            actions: asks.actions().into(),
             shape: Some(Shape::of(&self.0.manifest, &self.0.queues, call).into()),
             messages: messages.iter().cloned().collect(),
             attribution,
-            receipts: summary::receipts(call),
+            receipts: asks.receipts(),
             content: None,
         };
-        let began = self.0.history.append_call(called, summary::said(call));
+        let began = self.0.history.append_call(called, asks.said());
         let mut state = self.state();
         let opened = (call.connection, call.author.clone());
         state.open.insert(call.id, opened);
@@ -155,15 +156,19 @@ impl Board {
         reply: &Reply,
         deliverable: bool,
     ) -> Vec<Delivery> {
-        let ok = summary::is_success(reply);
+        let answers = reply.answers();
+        let (ok, wrote) = (reply.is_success(), call.wrote(reply));
         self.0.history.append(Event::Replied {
             call: call.id,
-            summary: summary::reply(reply).into(),
-            status: summary::status(reply),
-            wrote: summary::wrote(call, reply),
+            summary: reply.summary().into(),
+            status: answers.and_then(Answers::status),
+            wrote,
             deliverable,
             ok,
-            content: self.0.history.content(&summary::reply_content(reply)),
+            content: self
+                .0
+                .history
+                .content(&answers.map(Answers::content).unwrap_or_default()),
         });
         let mut orphans = Vec::new();
         {
@@ -172,14 +177,14 @@ impl Board {
             if !self.is_receive(call) {
                 state.last_calls.insert(call.author.clone(), Instant::now());
             }
-            match summary::is_in_transaction(reply) {
+            match answers.and_then(Answers::is_in_transaction) {
                 Some(true) => state
                     .transactions
                     .insert(call.connection, call.author.clone()),
                 Some(false) => state.transactions.remove(&call.connection),
                 None => None,
             };
-            match summary::writes_on(reply) {
+            match answers.and_then(Answers::writes_on) {
                 Some(true) => state.writing.insert(call.connection, call.author.clone()),
                 Some(false) => state.writing.remove(&call.connection),
                 None => None,
@@ -188,7 +193,7 @@ impl Board {
         for fact in facts::of(&self.0.manifest, call, reply) {
             orphans.extend(self.learn(call, fact, deliverable));
         }
-        if summary::wrote(call, reply) {
+        if wrote {
             let ids = stage::ids_made_durable(&self.0.manifest, call, reply);
             let mut state = self.state();
             if !state.aliases.messages(&ids).is_empty() {
