@@ -4,21 +4,15 @@
 //! This file answers, for one call (and its reply), which stages it passes and which
 //! ids and captured values stand in it. It knows protocols, not systems.
 
-mod called;
-
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::ids::{DependencyName, Incarnation, RoleName, StageName};
-use crate::manifest::{
-    Binding, CapturePlace, Dependency, Manifest, Pattern, Place, Recognise, Stage, nearest,
-};
+use crate::manifest::{Binding, CapturePlace, Manifest, Pattern, Place, Recognise, Stage, nearest};
 use crate::place;
-use crate::protocol::{postgres, redis, sqs};
-use crate::tap::{Call, HttpRequest, PgReply, Reply, Request, Side, Statement, TransactionStatus};
-
-pub use self::called::{concerned_after, concerned_before};
+use crate::protocol::{postgres, sqs};
+use crate::tap::{Call, Reply, Request, Side, Statement};
 
 /// A value captured under this name is the job's id: known before any client learns it,
 /// and where no client ever does.
@@ -70,7 +64,7 @@ pub enum Effect {
 
 impl Subject {
     /// What a passage without a message keeps of what it might have been about.
-    fn of_nobody(subjects: Vec<Self>) -> Self {
+    pub(crate) fn of_nobody(subjects: Vec<Self>) -> Self {
         let captured = subjects.into_iter().next().map(|subject| subject.captured);
         Self {
             captured: captured.unwrap_or_default(),
@@ -101,38 +95,12 @@ fn before<'m>(
     bound: impl Iterator<Item = Bound<'m>>,
     queues: QueueNames<'_>,
 ) -> Vec<Passage> {
+    let (wire, concerns) = (call.wire(manifest, queues), call.request.concerns());
     bound
         .filter_map(|(name, stage, pattern)| {
-            let subjects = match (&call.request, pattern) {
-                (Request::Postgres(request), Pattern::Statement(text)) => {
-                    postgres::subject::executed(manifest, call, stage, &request.statements, text)
-                }
-                (Request::Postgres(request), Pattern::Transaction(text)) if request.commits => {
-                    let all: Vec<&Statement> = request
-                        .transaction
-                        .iter()
-                        .chain(&request.statements)
-                        .collect();
-                    postgres::subject::transaction(manifest, call, stage, &all, text)
-                }
-                (Request::Postgres(_), Pattern::Transaction(_)) => None,
-                (Request::Redis(request), Pattern::Command { command, key })
-                    if !(stage.is_nobodys() && pattern.is_receive()) =>
-                {
-                    let wanted = (command.as_str(), key.as_ref());
-                    let of = &call.dependency;
-                    redis::subject::passed(manifest, of, stage, wanted, request, None)
-                }
-                // What will be received nobody knows yet: the call itself is what passes.
-                _ if stage.is_nobodys() && pattern.is_receive() => {
-                    matches_call(call, pattern, queues).then(|| vec![Subject::default()])
-                }
-                _ => matches_call(call, pattern, queues)
-                    .then(|| request_subjects(manifest, call, stage)),
-            };
-            subjects.map(|subjects| Passage {
+            Some(Passage {
                 stage: name.clone(),
-                subjects,
+                subjects: concerns.passes_before(wire, stage, pattern)?,
             })
         })
         .collect()
@@ -172,50 +140,13 @@ fn after<'m>(
     bound: impl Iterator<Item = Bound<'m>>,
     queues: QueueNames<'_>,
 ) -> Vec<Passage> {
-    if !took_place(reply) {
+    if !reply.took_place() {
         return Vec::new();
     }
+    let (wire, concerns) = (call.wire(manifest, queues), call.request.concerns());
     bound
         .filter_map(|(name, stage, pattern)| {
-            let subjects = match (&call.request, pattern, reply) {
-                (Request::Postgres(request), Pattern::Statement(text), _) => {
-                    postgres::subject::executed(manifest, call, stage, &request.statements, text)
-                }
-                (_, Pattern::Transaction(text), Reply::Postgres(reply)) => {
-                    let all: Vec<&Statement> = reply.durable.iter().collect();
-                    postgres::subject::transaction(manifest, call, stage, &all, text)
-                }
-                (Request::Sqs(request), Pattern::Action { .. }, Reply::Sqs(reply))
-                    if matches_call(call, pattern, queues) =>
-                {
-                    let subjects =
-                        sqs::subject::subjects(manifest, call, stage, request, Some(&reply.body));
-                    if stage.is_nobodys() && pattern.is_receive() {
-                        // One passage for each call, whatever it brought.
-                        Some(vec![Subject::of_nobody(subjects)])
-                    } else {
-                        Some(subjects)
-                    }
-                }
-                (
-                    Request::Redis(request),
-                    Pattern::Command { command, key },
-                    Reply::Redis(reply),
-                ) => {
-                    let (wanted, of) = ((command.as_str(), key.as_ref()), &call.dependency);
-                    let reply = Some(reply);
-                    let passed =
-                        redis::subject::passed(manifest, of, stage, wanted, request, reply);
-                    if stage.is_nobodys() && pattern.is_receive() {
-                        passed.map(|subjects| vec![Subject::of_nobody(subjects)])
-                    } else {
-                        passed
-                    }
-                }
-                _ => matches_call(call, pattern, queues)
-                    .then(|| request_subjects(manifest, call, stage)),
-            };
-            let subjects = subjects?;
+            let subjects = concerns.passes_after(wire, stage, pattern, reply)?;
             let nothing_received = pattern.is_receive() && subjects.is_empty();
             (!nothing_received).then(|| Passage {
                 stage: name.clone(),
@@ -318,85 +249,6 @@ pub fn unannounced(manifest: &Manifest, role: &RoleName, announcement: &str) -> 
 /// How queues of the manifest are named at their dependency.
 pub type QueueNames<'a> = &'a BTreeMap<(DependencyName, String), String>;
 
-/// Whether a call matches a pattern that concerns no transaction.
-pub fn matches_call(call: &Call, pattern: &Pattern, queues: QueueNames<'_>) -> bool {
-    match (&call.request, pattern) {
-        (Request::Postgres(request), Pattern::Statement(text)) => request
-            .statements
-            .iter()
-            .any(|statement| statement.sql.find(text).is_some()),
-        (Request::Postgres(request), Pattern::Transaction(text)) => {
-            request.commits
-                && request
-                    .transaction
-                    .iter()
-                    .chain(&request.statements)
-                    .any(|statement| statement.sql.find(text).is_some())
-        }
-        (Request::Sqs(request), Pattern::Action { action, queue }) => {
-            let same = request.action == *action
-                || request.action.strip_suffix("Batch") == Some(action.as_str());
-            same && queue.as_ref().is_none_or(|queue| {
-                let key = (call.dependency.clone(), queue.clone());
-                queues.get(&key) == request.queue.as_ref()
-            })
-        }
-        (Request::Http(request), Pattern::Request { method, path }) => {
-            (method == "*" || method.eq_ignore_ascii_case(&request.method))
-                && place::match_path(path, &request.path).is_some()
-        }
-        // The first receive of a consumer.
-        (Request::Redis(request), Pattern::Action { queue, .. }) => {
-            let mut meant = queues.iter().filter(|((dependency, name), _)| {
-                let wanted = queue.as_ref().is_none_or(|queue| queue == name);
-                *dependency == call.dependency && wanted
-            });
-            meant.any(|(_, name)| redis::subject::asks_of(name, request))
-        }
-        (Request::Redis(request), Pattern::Command { command, key }) => {
-            let mut commands = request.commands.iter();
-            commands.any(|one| redis::subject::is(one, command, key.as_ref()))
-        }
-        _ => false,
-    }
-}
-
-/// The ids that a call carries, whatever stage it belongs to.
-pub fn ids_of(manifest: &Manifest, call: &Call) -> Vec<String> {
-    match &call.request {
-        Request::Postgres(request) => {
-            let statements: Vec<&Statement> = request.statements.iter().collect();
-            postgres::subject::ids(manifest, &call.dependency, &statements)
-        }
-        Request::Sqs(request) => sqs::subject::items(&request.body)
-            .into_iter()
-            .flat_map(|item| sqs::subject::ids(manifest, &call.dependency, item))
-            .collect(),
-        Request::Http(request) => http_ids(manifest, &call.dependency, request),
-        Request::Redis(request) => redis::subject::ids(manifest, &call.dependency, request),
-    }
-}
-
-/// The values that stand together in a call: in each row, in each message, in a request.
-pub fn together(manifest: &Manifest, call: &Call) -> Vec<Vec<String>> {
-    match &call.request {
-        Request::Postgres(request) => postgres::subject::together(&request.statements),
-        Request::Sqs(request) => sqs::subject::items(&request.body)
-            .into_iter()
-            .map(|item| ids_in_message(manifest, &call.dependency, item))
-            .collect(),
-        Request::Http(request) => vec![http_ids(manifest, &call.dependency, request)],
-        Request::Redis(request) => {
-            let subjects =
-                redis::subject::subjects(manifest, &call.dependency, request, None).into_iter();
-            let named = subjects.map(|subject| subject.ids.into_iter());
-            named
-                .map(|ids| ids.filter(|id| !id.starts_with(WITHIN)).collect())
-                .collect()
-        }
-    }
-}
-
 /// All values that a statement spells out.
 pub fn values_in(statement: &Statement) -> Vec<String> {
     let rows = postgres::subject::together(std::slice::from_ref(statement));
@@ -410,23 +262,6 @@ pub fn ids_of_entry(
     entry: &Value,
 ) -> Vec<String> {
     sqs::subject::ids(manifest, dependency, entry)
-}
-
-/// The ids of all that a call made durable: a COMMIT stands for its whole transaction.
-pub fn ids_made_durable(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<String> {
-    match reply {
-        Reply::Postgres(reply) => {
-            let statements: Vec<&Statement> = reply.durable.iter().collect();
-            postgres::subject::ids(manifest, &call.dependency, &statements)
-        }
-        Reply::Redis(reply) => match &call.request {
-            Request::Redis(request) => {
-                redis::subject::effective_ids(manifest, &call.dependency, request, reply)
-            }
-            _ => Vec::new(),
-        },
-        _ => ids_of(manifest, call),
-    }
 }
 
 /// The ids in a queue message, as it is sent or received.
@@ -495,75 +330,4 @@ pub fn reads_bodies(manifest: &Manifest, dependency: &DependencyName) -> bool {
         })
     };
     recognised || captured()
-}
-
-fn took_place(reply: &Reply) -> bool {
-    match reply {
-        Reply::Http(_) => true,
-        Reply::Sqs(reply) => reply.error.is_none() && reply.status < 300,
-        Reply::Postgres(PgReply { error, status, .. }) => {
-            error.is_none() && *status != TransactionStatus::Failed
-        }
-        Reply::Redis(reply) => reply.error.is_none() && !reply.answers.is_empty(),
-        Reply::Broken { .. } => false,
-    }
-}
-
-fn http_ids(
-    manifest: &Manifest,
-    dependency: &DependencyName,
-    request: &HttpRequest,
-) -> Vec<String> {
-    let Some(Recognise::Places(places)) = manifest.messages.recognise.get(dependency) else {
-        return Vec::new();
-    };
-    places
-        .iter()
-        .flat_map(|place| in_request(manifest, dependency, place, request))
-        .collect()
-}
-
-/// A place in an HTTP request. A path segment is named by the routes of the dependency.
-fn in_request(
-    manifest: &Manifest,
-    dependency: &DependencyName,
-    place: &Place,
-    request: &HttpRequest,
-) -> Vec<String> {
-    let routes = manifest
-        .dependencies
-        .get(dependency)
-        .map(Dependency::routes)
-        .unwrap_or_default();
-    place::lookup(
-        place,
-        request,
-        routes.iter().map(|route| route.path.as_str()),
-    )
-}
-
-fn request_subjects(manifest: &Manifest, call: &Call, stage: &Stage) -> Vec<Subject> {
-    match &call.request {
-        Request::Http(request) => {
-            let captured = stage
-                .capture
-                .iter()
-                .filter_map(|(name, place)| match place {
-                    CapturePlace::Place(place) => {
-                        let found = in_request(manifest, &call.dependency, place, request);
-                        Some((name.clone(), found.into_iter().next()?))
-                    }
-                    CapturePlace::Bind(_) => None,
-                })
-                .collect();
-            let ids = http_ids(manifest, &call.dependency, request);
-            vec![Subject {
-                ids,
-                captured,
-                ..Subject::default()
-            }]
-        }
-        Request::Sqs(request) => sqs::subject::subjects(manifest, call, stage, request, None),
-        Request::Postgres(_) | Request::Redis(_) => vec![Subject::default()],
-    }
 }

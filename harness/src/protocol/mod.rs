@@ -1,6 +1,7 @@
 //! What is known of one protocol, each in a folder of its own; what all of them tell of a
-//! call stands in [`Asks`] and [`Answers`].
+//! call stands in [`Asks`], [`Answers`] and [`concern::Concerns`].
 
+pub(crate) mod concern;
 pub mod http;
 pub mod postgres;
 pub mod redis;
@@ -61,6 +62,11 @@ pub(crate) trait Answers {
 
     /// Whether it reports success.
     fn is_success(&self) -> bool;
+
+    /// Whether it tells that its call took effect.
+    fn took_place(&self) -> bool {
+        self.is_success()
+    }
 
     /// Whether the call changed something at its dependency for good.
     fn wrote(&self, _request: &Request) -> bool {

@@ -87,6 +87,11 @@ impl Reply {
         }
     }
 
+    /// Whether it tells that its call took effect.
+    pub(crate) fn took_place(&self) -> bool {
+        self.answers().is_some_and(Answers::took_place)
+    }
+
     /// Whether it reports success.
     pub(crate) fn is_success(&self) -> bool {
         self.answers().is_some_and(Answers::is_success)

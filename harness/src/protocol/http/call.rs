@@ -84,6 +84,10 @@ impl Answers for HttpReply {
         self.status < 400
     }
 
+    fn took_place(&self) -> bool {
+        true
+    }
+
     fn wrote(&self, request: &Request) -> bool {
         let Request::Http(request) = request else {
             return false;

@@ -36,6 +36,7 @@ pub(crate) mod dialect;
 pub(crate) mod message;
 pub(crate) mod reader;
 mod streaming;
+mod subject;
 mod upstream;
 
 use std::io;

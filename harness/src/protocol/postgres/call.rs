@@ -201,6 +201,10 @@ impl Answers for PgReply {
         self.error.is_none()
     }
 
+    fn took_place(&self) -> bool {
+        self.is_success() && self.status != TransactionStatus::Failed
+    }
+
     fn wrote(&self, _request: &Request) -> bool {
         let mut durable = self.durable.iter();
         durable.any(|statement| statement.wrote.is_some_and(|rows| rows > 0))

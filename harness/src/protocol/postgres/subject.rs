@@ -4,15 +4,97 @@ use std::collections::BTreeMap;
 
 use super::spelled::{self, Row};
 use crate::ids::DependencyName;
-use crate::manifest::{CapturePlace, Manifest, Recognise, Stage};
+use crate::manifest::{CapturePlace, Manifest, Pattern, Recognise, Stage};
+use crate::protocol::concern::{Concerns, Wire};
 use crate::sql::{Found, Sql};
 use crate::stage::{Effect, Subject};
-use crate::tap::{Call, Statement};
+use crate::tap::{PgRequest, Reply, Statement};
+
+impl PgRequest {
+    /// All that its transaction executed so far, with what it executes itself.
+    fn of_transaction(&self) -> impl Iterator<Item = &Statement> {
+        self.transaction.iter().chain(&self.statements)
+    }
+}
+
+impl Concerns for PgRequest {
+    fn ids(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<String> {
+        ids(manifest, dependency, self.statements.iter())
+    }
+
+    fn together(&self, _manifest: &Manifest, _dependency: &DependencyName) -> Vec<Vec<String>> {
+        together(&self.statements)
+    }
+
+    fn concerned(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<Subject> {
+        vec![Subject {
+            ids: ids(manifest, dependency, self.statements.iter()),
+            inherited: ids(manifest, dependency, self.transaction.iter()),
+            ..Subject::default()
+        }]
+    }
+
+    /// A COMMIT stands for its whole transaction.
+    fn durable_ids(
+        &self,
+        manifest: &Manifest,
+        dependency: &DependencyName,
+        reply: &Reply,
+    ) -> Vec<String> {
+        match reply {
+            Reply::Postgres(reply) => ids(manifest, dependency, reply.durable.iter()),
+            _ => self.ids(manifest, dependency),
+        }
+    }
+
+    fn matches(&self, _wire: Wire<'_>, pattern: &Pattern) -> bool {
+        let has = |statement: &Statement, text| statement.sql.find(text).is_some();
+        match pattern {
+            Pattern::Statement(text) => self.statements.iter().any(|one| has(one, text)),
+            Pattern::Transaction(text) => {
+                self.commits && self.of_transaction().any(|one| has(one, text))
+            }
+            _ => false,
+        }
+    }
+
+    fn passes_before(
+        &self,
+        wire: Wire<'_>,
+        stage: &Stage,
+        pattern: &Pattern,
+    ) -> Option<Vec<Subject>> {
+        match pattern {
+            Pattern::Statement(text) => executed(wire, stage, &self.statements, text),
+            Pattern::Transaction(text) if self.commits => {
+                let all: Vec<&Statement> = self.of_transaction().collect();
+                transaction(wire, stage, &all, text)
+            }
+            _ => None,
+        }
+    }
+
+    fn passes_after(
+        &self,
+        wire: Wire<'_>,
+        stage: &Stage,
+        pattern: &Pattern,
+        reply: &Reply,
+    ) -> Option<Vec<Subject>> {
+        match (pattern, reply) {
+            (Pattern::Statement(text), _) => executed(wire, stage, &self.statements, text),
+            (Pattern::Transaction(text), Reply::Postgres(reply)) => {
+                let all: Vec<&Statement> = reply.durable.iter().collect();
+                transaction(wire, stage, &all, text)
+            }
+            _ => None,
+        }
+    }
+}
 
 /// The subjects of the statements that contain `text`, if any do.
-pub(crate) fn executed(
-    manifest: &Manifest,
-    call: &Call,
+fn executed(
+    wire: Wire<'_>,
     stage: &Stage,
     statements: &[Statement],
     text: &Sql,
@@ -21,15 +103,14 @@ pub(crate) fn executed(
         .iter()
         .filter(|statement| statement.sql.find(text).is_some())
         .collect();
-    (!matching.is_empty()).then(|| subjects(manifest, call, stage, &matching))
+    (!matching.is_empty()).then(|| subjects(wire, stage, &matching))
 }
 
 /// The subjects of the statements of a transaction that contain `text` and wrote something,
 /// if any did. A transaction inherits the messages of all its statements where the matching
 /// ones name none.
-pub(crate) fn transaction(
-    manifest: &Manifest,
-    call: &Call,
+fn transaction(
+    wire: Wire<'_>,
     stage: &Stage,
     all: &[&Statement],
     text: &Sql,
@@ -41,10 +122,10 @@ pub(crate) fn transaction(
     if matching.is_empty() {
         return None;
     }
-    let inherited = ids(manifest, &call.dependency, all);
+    let inherited = ids(wire.manifest, wire.dependency, all.iter().copied());
     let mut found = Vec::new();
     for (statement, effect) in matching.iter().zip(effects) {
-        let mut subjects = of(manifest, call, stage, statement, &matching);
+        let mut subjects = of(wire, stage, statement, &matching);
         let rows = subjects.len();
         // Rows that name nobody are nobody's where another one names somebody.
         let named = rows > 1 && subjects.iter().any(|subject| !subject.ids.is_empty());
@@ -81,13 +162,12 @@ fn effect(statement: &Statement, text: &Sql) -> Option<Effect> {
 }
 
 /// The ids in statements.
-pub(crate) fn ids(
+fn ids<'s>(
     manifest: &Manifest,
     dependency: &DependencyName,
-    statements: &[&Statement],
+    statements: impl Iterator<Item = &'s Statement>,
 ) -> Vec<String> {
     statements
-        .iter()
         .flat_map(|statement| {
             spelled::rows(statement)
                 .iter()
@@ -133,29 +213,18 @@ fn is_telling(value: &str) -> bool {
     value.len() >= 6 || !value.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn subjects(
-    manifest: &Manifest,
-    call: &Call,
-    stage: &Stage,
-    statements: &[&Statement],
-) -> Vec<Subject> {
+fn subjects(wire: Wire<'_>, stage: &Stage, statements: &[&Statement]) -> Vec<Subject> {
     statements
         .iter()
-        .flat_map(|statement| of(manifest, call, stage, statement, statements))
+        .flat_map(|statement| of(wire, stage, statement, statements))
         .collect()
 }
 
 /// One subject for a statement, or one for each of its rows where each has values of its
 /// own to tell.
-fn of(
-    manifest: &Manifest,
-    call: &Call,
-    stage: &Stage,
-    statement: &Statement,
-    others: &[&Statement],
-) -> Vec<Subject> {
+fn of(wire: Wire<'_>, stage: &Stage, statement: &Statement, others: &[&Statement]) -> Vec<Subject> {
     let rows = spelled::rows(statement);
-    let ids_of = |row: &Row| row_ids(manifest, &call.dependency, statement, row);
+    let ids_of = |row: &Row| row_ids(wire.manifest, wire.dependency, statement, row);
     // Its own value comes before one of another statement.
     let captured = |own: &[Row]| {
         let mut captured = BTreeMap::new();

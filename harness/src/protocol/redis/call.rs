@@ -131,6 +131,10 @@ impl Answers for RedisReply {
         self.error.is_none()
     }
 
+    fn took_place(&self) -> bool {
+        self.is_success() && !self.answers.is_empty()
+    }
+
     fn wrote(&self, request: &Request) -> bool {
         let Request::Redis(request) = request else {
             return false;

@@ -11,9 +11,106 @@ use super::key::KeyPattern;
 use super::value::Value;
 use super::view::Item;
 use crate::ids::DependencyName;
-use crate::manifest::{CapturePlace, Manifest, Place, Protocol, Recognise, Stage};
+use crate::manifest::{CapturePlace, Manifest, Pattern, Place, Protocol, Recognise, Stage};
 use crate::place;
-use crate::stage::{Subject, text_with_ids};
+use crate::protocol::concern::{Concerns, Wire};
+use crate::stage::{Subject, WITHIN, text_with_ids};
+use crate::tap::Reply;
+
+impl Concerns for RedisRequest {
+    fn ids(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<String> {
+        ids(manifest, dependency, self)
+    }
+
+    fn together(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<Vec<String>> {
+        let subjects = subjects(manifest, dependency, self, None).into_iter();
+        let named = subjects.map(|subject| subject.ids.into_iter());
+        named
+            .map(|ids| ids.filter(|id| !id.starts_with(WITHIN)).collect())
+            .collect()
+    }
+
+    fn concerned(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<Subject> {
+        subjects(manifest, dependency, self, None)
+    }
+
+    fn concerned_after(
+        &self,
+        manifest: &Manifest,
+        dependency: &DependencyName,
+        reply: &Reply,
+    ) -> Option<Vec<Subject>> {
+        let Reply::Redis(reply) = reply else {
+            return Some(self.concerned(manifest, dependency));
+        };
+        self.effective(reply).next()?;
+        Some(subjects(manifest, dependency, self, Some(reply)))
+    }
+
+    fn durable_ids(
+        &self,
+        manifest: &Manifest,
+        dependency: &DependencyName,
+        reply: &Reply,
+    ) -> Vec<String> {
+        match reply {
+            Reply::Redis(reply) => effective_ids(manifest, dependency, self, reply),
+            _ => self.ids(manifest, dependency),
+        }
+    }
+
+    fn matches(&self, wire: Wire<'_>, pattern: &Pattern) -> bool {
+        match pattern {
+            // The first receive of a consumer.
+            Pattern::Action { queue, .. } => {
+                let mut meant = wire.queues.iter().filter(|((dependency, name), _)| {
+                    let wanted = queue.as_ref().is_none_or(|queue| queue == name);
+                    dependency == wire.dependency && wanted
+                });
+                meant.any(|(_, name)| asks_of(name, self))
+            }
+            Pattern::Command { command, key } => {
+                let mut commands = self.commands.iter();
+                commands.any(|one| is(one, command, key.as_ref()))
+            }
+            _ => false,
+        }
+    }
+
+    fn passes_before(
+        &self,
+        wire: Wire<'_>,
+        stage: &Stage,
+        pattern: &Pattern,
+    ) -> Option<Vec<Subject>> {
+        match pattern {
+            Pattern::Command { command, key } if !(stage.is_nobodys() && pattern.is_receive()) => {
+                passed(wire, stage, (command, key.as_ref()), self, None)
+            }
+            _ => self
+                .matches(wire, pattern)
+                .then(|| vec![Subject::default()]),
+        }
+    }
+
+    fn passes_after(
+        &self,
+        wire: Wire<'_>,
+        stage: &Stage,
+        pattern: &Pattern,
+        reply: &Reply,
+    ) -> Option<Vec<Subject>> {
+        let (Pattern::Command { command, key }, Reply::Redis(reply)) = (pattern, reply) else {
+            let matches = self.matches(wire, pattern);
+            return matches.then(|| self.subjects(wire, stage));
+        };
+        let passed = passed(wire, stage, (command, key.as_ref()), self, Some(reply));
+        if stage.is_nobodys() && pattern.is_receive() {
+            return passed.map(|subjects| vec![Subject::of_nobody(subjects)]);
+        }
+        passed
+    }
+}
 
 /// Which commands a pattern means.
 pub(crate) fn is(command: &Command, name: &str, key: Option<&KeyPattern>) -> bool {
@@ -85,9 +182,8 @@ pub(crate) fn subjects(
 
 /// The subjects of the commands that a stage is bound to, if there are any, and if one took
 /// effect where an answer is there.
-pub(crate) fn passed(
-    manifest: &Manifest,
-    dependency: &DependencyName,
+fn passed(
+    wire: Wire<'_>,
     stage: &Stage,
     (name, key): (&str, Option<&KeyPattern>),
     request: &RedisRequest,
@@ -108,6 +204,7 @@ pub(crate) fn passed(
     if parts.is_empty() {
         return None;
     }
+    let (manifest, dependency) = (wire.manifest, wire.dependency);
     // A transaction is about the messages of all its commands where the matching name none.
     let inherited = if request.transaction {
         ids(manifest, dependency, request)

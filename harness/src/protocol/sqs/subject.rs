@@ -4,13 +4,86 @@
 use serde_json::Value;
 
 use crate::ids::DependencyName;
-use crate::manifest::{CapturePlace, Manifest, Stage};
+use crate::manifest::{CapturePlace, Manifest, Pattern, Stage};
 use crate::place;
+use crate::protocol::concern::{Concerns, Wire, subjects_of};
 use crate::stage::{Subject, ids_in_message};
-use crate::tap::{Call, SqsRequest};
+use crate::tap::{Reply, SqsRequest};
+
+impl Concerns for SqsRequest {
+    fn ids(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<String> {
+        let items = items(&self.body).into_iter();
+        items
+            .flat_map(|item| ids(manifest, dependency, item))
+            .collect()
+    }
+
+    fn together(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<Vec<String>> {
+        let items = items(&self.body).into_iter();
+        items
+            .map(|item| ids_in_message(manifest, dependency, item))
+            .collect()
+    }
+
+    fn concerned(&self, manifest: &Manifest, dependency: &DependencyName) -> Vec<Subject> {
+        let items = items(&self.body).into_iter();
+        subjects_of(items.map(|item| ids(manifest, dependency, item)))
+    }
+
+    fn concerned_after(
+        &self,
+        manifest: &Manifest,
+        dependency: &DependencyName,
+        reply: &Reply,
+    ) -> Option<Vec<Subject>> {
+        let (Reply::Sqs(reply), "ReceiveMessage") = (reply, self.action.as_str()) else {
+            return Some(self.concerned(manifest, dependency));
+        };
+        let messages = reply.body.get("Messages")?.as_array()?;
+        let found = messages.iter().map(|one| ids(manifest, dependency, one));
+        (!messages.is_empty()).then(|| subjects_of(found))
+    }
+
+    fn matches(&self, wire: Wire<'_>, pattern: &Pattern) -> bool {
+        let Pattern::Action { action, queue } = pattern else {
+            return false;
+        };
+        let same = self.action == *action || self.action.strip_suffix("Batch") == Some(action);
+        same && queue.as_ref().is_none_or(|queue| {
+            let key = (wire.dependency.clone(), queue.clone());
+            wire.queues.get(&key) == self.queue.as_ref()
+        })
+    }
+
+    fn subjects(&self, wire: Wire<'_>, stage: &Stage) -> Vec<Subject> {
+        subjects(wire, stage, self, None)
+    }
+
+    fn passes_after(
+        &self,
+        wire: Wire<'_>,
+        stage: &Stage,
+        pattern: &Pattern,
+        reply: &Reply,
+    ) -> Option<Vec<Subject>> {
+        if !self.matches(wire, pattern) {
+            return None;
+        }
+        let Reply::Sqs(reply) = reply else {
+            return Some(subjects(wire, stage, self, None));
+        };
+        let subjects = subjects(wire, stage, self, Some(&reply.body));
+        // One passage of nobody for each call, whatever it brought.
+        Some(if stage.is_nobodys() && pattern.is_receive() {
+            vec![Subject::of_nobody(subjects)]
+        } else {
+            subjects
+        })
+    }
+}
 
 /// The items of an SQS body: batch entries, received messages, or the body itself.
-pub(crate) fn items(body: &Value) -> Vec<&Value> {
+fn items(body: &Value) -> Vec<&Value> {
     for list in ["Entries", "Messages", "Successful"] {
         if let Some(items) = body.get(list).and_then(Value::as_array) {
             return items.iter().collect();
@@ -37,9 +110,8 @@ fn confirmed_entries(body: &Value) -> Vec<&str> {
         .collect()
 }
 
-pub(crate) fn subjects(
-    manifest: &Manifest,
-    call: &Call,
+fn subjects(
+    wire: Wire<'_>,
     stage: &Stage,
     request: &SqsRequest,
     reply: Option<&Value>,
@@ -57,7 +129,7 @@ pub(crate) fn subjects(
                 CapturePlace::Bind(_) => None,
             })
             .collect();
-        let ids = ids(manifest, &call.dependency, item);
+        let ids = ids(wire.manifest, wire.dependency, item);
         Subject {
             ids,
             captured,

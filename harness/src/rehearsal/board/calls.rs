@@ -9,7 +9,7 @@ use crate::checkpoint;
 use crate::fault::Point;
 use crate::ids::{CallId, DependencyName, Incarnation, MessageName};
 use crate::shape::Shape;
-use crate::stage::{self, Subject};
+use crate::stage::Subject;
 use crate::tap::{Call, Reply, Request, Side};
 
 /// A call that a process made.
@@ -99,7 +99,7 @@ impl Board {
             incarnation,
             shape: Shape::of(&self.0.manifest, &self.0.queues, call),
             before: Concerned {
-                subjects: stage::concerned_before(&self.0.manifest, call),
+                subjects: call.concerned(&self.0.manifest),
                 in_hand: self.state().sole_in_hand(&call.author),
             },
             after: None,
@@ -114,7 +114,7 @@ impl Board {
         if self.surveyed(call).is_none() {
             return;
         }
-        let Some(subjects) = stage::concerned_after(&self.0.manifest, call, reply) else {
+        let Some(subjects) = call.concerned_after(&self.0.manifest, reply) else {
             return;
         };
         let in_hand = self.state().sole_in_hand(&call.author);
@@ -214,8 +214,8 @@ impl Board {
             return None;
         }
         let subjects = match reply {
-            None => stage::concerned_before(&self.0.manifest, call),
-            Some(reply) => stage::concerned_after(&self.0.manifest, call, reply)?,
+            None => call.concerned(&self.0.manifest),
+            Some(reply) => call.concerned_after(&self.0.manifest, reply)?,
         };
         Some(Interfered::Call(shape, subjects))
     }

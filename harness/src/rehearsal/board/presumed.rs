@@ -9,7 +9,7 @@ use crate::history::Event;
 use crate::ids::{Author, MessageName};
 use crate::manifest::{ReplyBody, Route};
 use crate::place;
-use crate::stage::{self, Effect, Subject};
+use crate::stage::{Effect, Subject};
 use crate::tap::{Call, Request};
 
 impl State {
@@ -137,7 +137,7 @@ impl Board {
         let State {
             unclear, aliases, ..
         } = state;
-        for together in stage::together(&self.0.manifest, call) {
+        for together in call.together(&self.0.manifest) {
             unclear.company.note(&together, aliases);
         }
     }

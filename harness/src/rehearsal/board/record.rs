@@ -13,12 +13,11 @@ use crate::ids::{FaultId, MessageName};
 use crate::manifest::Ready;
 use crate::protocol::{Answers, redis};
 use crate::shape::Shape;
-use crate::stage;
 use crate::tap::{Call, Reply, Request, Side};
 
 impl Board {
     pub(super) fn record_call(&self, call: &Call) -> BTreeSet<MessageName> {
-        let ids = stage::ids_of(&self.0.manifest, call);
+        let ids = call.ids(&self.0.manifest);
         let asks = call.request.asks();
         let summary = asks.summary();
         let (messages, attribution) = {
@@ -50,7 +49,7 @@ impl Board {
                     pattern,
                 } => {
                     *dependency == call.dependency
-                        && stage::matches_call(call, pattern, &self.0.queues)
+                        && call.is_meant(pattern, &self.0.manifest, &self.0.queues)
                 }
                 _ => false,
             })
@@ -139,7 +138,7 @@ impl Board {
         for (index, background) in self.0.manifest.background.iter().enumerate() {
             let ticks = background.tick.as_ref().is_some_and(|tick| {
                 tick.dependency == call.dependency
-                    && stage::matches_call(call, &tick.pattern, &self.0.queues)
+                    && call.is_meant(&tick.pattern, &self.0.manifest, &self.0.queues)
             });
             if incarnation.role == background.role && ticks {
                 let timer = (index, incarnation.clone());
@@ -194,7 +193,7 @@ impl Board {
             orphans.extend(self.learn(call, fact, deliverable));
         }
         if wrote {
-            let ids = stage::ids_made_durable(&self.0.manifest, call, reply);
+            let ids = call.durable_ids(&self.0.manifest, reply);
             let mut state = self.state();
             if !state.aliases.messages(&ids).is_empty() {
                 state.effects.note(&call.author, self.0.history.last());
