@@ -13,3 +13,4 @@ Feature: A large message's payload outlives its message
     Examples:
       | variant |
       | broken  |
+      | mended  |
