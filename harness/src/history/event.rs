@@ -282,7 +282,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Content,
     },
-    /// A queue deleted a message at the request of its receiver.
+    /// A queue was asked by its receiver to delete a message, and answered with success.
     Deleted {
         /// By this call.
         call: CallId,
@@ -294,6 +294,10 @@ pub enum Event {
         message_id: Option<String>,
         /// The message, if known.
         message: Option<MessageName>,
+        /// Whether the queue kept the copy all the same, where it tells: SQS answers with
+        /// success either way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<bool>,
     },
     /// A receiver changed how long a message stays invisible.
     VisibilityChanged {

@@ -168,7 +168,8 @@ impl Ledger {
                 receipt,
                 message_id,
                 message,
-            } => {
+                kept,
+            } if *kept != Some(true) => {
                 let deletion = Deletion {
                     at: seq,
                     began: self.began.get(call).copied().unwrap_or(seq),
@@ -176,7 +177,7 @@ impl Ledger {
                     copy: message_id.clone(),
                     by: author.incarnation().cloned(),
                 };
-                if !self.is_outdated(&deletion, receipt) {
+                if *kept == Some(false) || !self.is_outdated(&deletion, receipt) {
                     self.deleted(message.as_ref(), deletion);
                 }
             }

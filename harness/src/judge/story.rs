@@ -252,6 +252,7 @@ impl Story {
             receipt: format!("{copy}-receipt"),
             message_id: Some(copy.to_owned()),
             message: Some(message.into()),
+            kept: None,
         })
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::manifest::Manifest;
 use crate::protocol::redis::{Item, QueueEffect, subject};
 use crate::stage;
-use crate::tap::{Call, Reply, Request};
+use crate::tap::{Call, Deletion, Reply, Request, SqsReply};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
@@ -34,6 +34,8 @@ pub(super) enum Fact {
         receipt: String,
         /// The copy, where the reply tells it.
         message_id: Option<String>,
+        /// Whether the queue kept it all the same, where it tells.
+        kept: Option<bool>,
     },
     /// Something was done to a queue that no wire tells.
     Unseen {
@@ -101,14 +103,17 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
             .map(|receipt| Fact::Deleted {
                 receipt,
                 message_id: None,
+                kept: kept(answer, 0),
             })
             .into_iter()
             .collect(),
         "DeleteMessageBatch" => accepted(&request.body, &answer.body)
-            .filter_map(|(entry, _)| {
+            .enumerate()
+            .filter_map(|(place, (entry, _))| {
                 Some(Fact::Deleted {
                     receipt: text(entry, "ReceiptHandle")?,
                     message_id: None,
+                    kept: kept(answer, place),
                 })
             })
             .collect(),
@@ -117,6 +122,16 @@ pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
             .filter_map(|(entry, _)| visibility(entry))
             .collect(),
         _ => Vec::new(),
+    }
+}
+
+/// What the queue tells of a deletion that it calls a success.
+fn kept(answer: &SqsReply, place: usize) -> Option<bool> {
+    match answer.deletions.get(place)? {
+        Deletion::Deleted => Some(false),
+        Deletion::Kept => Some(true),
+        // By this call, or by one before it whose answer nobody saw.
+        Deletion::Gone => None,
     }
 }
 
@@ -139,6 +154,7 @@ fn of_redis(manifest: &Manifest, call: &Call, effect: &QueueEffect) -> Fact {
         QueueEffect::Deleted(item, receipt) => Fact::Deleted {
             receipt: receipt.clone(),
             message_id: Some(item.copy.clone()),
+            kept: Some(false),
         },
         QueueEffect::Released(receipt) => Fact::VisibilityChanged {
             receipt: receipt.clone(),

@@ -31,4 +31,4 @@ pub use crate::protocol::http::{HttpReply, HttpRequest};
 pub use crate::protocol::postgres::{
     Bind, Copied, PgError, PgReply, PgRequest, Statement, TransactionStatus,
 };
-pub use crate::protocol::sqs::{SqsReply, SqsRequest};
+pub use crate::protocol::sqs::{Deletion, SqsReply, SqsRequest};

@@ -145,6 +145,7 @@ fn copies(entries: &[Entry]) -> BTreeMap<&str, Copy<'_>> {
             }
             Event::Deleted {
                 message_id: Some(copy),
+                kept: None | Some(false),
                 ..
             } => {
                 copies.remove(copy.as_str());

@@ -240,10 +240,11 @@ impl Course<'_, '_> {
             Event::Deleted {
                 receipt,
                 message_id,
+                kept,
                 ..
             } => {
                 self.end(&Key::Hand(receipt.clone()), entry);
-                if let Some(copy) = message_id {
+                if let Some(copy) = message_id.as_ref().filter(|_| *kept != Some(true)) {
                     self.end(&Key::Waiting(copy.clone()), entry);
                 }
             }

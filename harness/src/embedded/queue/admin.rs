@@ -12,6 +12,8 @@
 //! | `POST /_rehearsal/release` | [`Release`]: long polls that wait on a queue are answered without a message now: [`Released`] |
 //! | `POST /_rehearsal/forget` | [`OneMessage`]: ends the deduplication of a message at once: [`Done`] |
 //!
+//! Replies to deletions have the header [`DELETIONS`].
+//!
 //! Errors have the status 400 or 404 and the body `{"error": "…"}`.
 
 use std::collections::BTreeSet;
@@ -29,6 +31,10 @@ use super::state::{Counts, Entry, Event, Expiry, Tally};
 
 /// Where all of it stands.
 pub const PREFIX: &str = "/_rehearsal/";
+
+/// The header of a reply to a deletion that tells what became of each entry that succeeded,
+/// in their order: `deleted`, `gone`, or `kept`. SQS answers all three with success.
+pub const DELETIONS: &str = "x-rehearsal-deletions";
 
 /// How many log entries one answer has unless it is asked for fewer or more.
 const LOG_LIMIT: usize = 1_000;

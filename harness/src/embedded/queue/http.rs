@@ -10,7 +10,7 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use uuid::Uuid;
 
-use super::action::{self, Caller};
+use super::action::{self, Answer, Caller};
 use super::admin;
 use super::callers::{self, CALLER};
 use super::protocol::{json, query};
@@ -105,10 +105,14 @@ fn too_large() -> Refusal {
     )
 }
 
-fn json_response(result: Result<Vec<u8>, Refusal>) -> Response<Full<Bytes>> {
+fn json_response(result: Result<Answer, Refusal>) -> Response<Full<Bytes>> {
     let id = Uuid::new_v4();
+    let mut deletions = None;
     let (status, body, error) = match result {
-        Ok(body) => (200, body, None),
+        Ok(answer) => {
+            deletions = answer.deletions;
+            (200, answer.body, None)
+        }
         Err(refusal) => (
             refusal.code.status(),
             json::error(&refusal),
@@ -119,6 +123,9 @@ fn json_response(result: Result<Vec<u8>, Refusal>) -> Response<Full<Bytes>> {
     insert(&mut response, "x-amzn-requestid", &id.to_string());
     if let Some(error) = error {
         insert(&mut response, "x-amzn-query-error", &error);
+    }
+    if let Some(deletions) = deletions {
+        insert(&mut response, admin::DELETIONS, &deletions);
     }
     response
 }

@@ -102,6 +102,7 @@ mod tests {
             receipt: receipt.clone(),
             message_id: Some("copy".to_owned()),
             message: Some("M1".into()),
+            kept: None,
         });
         (story, call, receipt)
     }

@@ -183,6 +183,11 @@ fn deleted_late() -> (Story, String) {
 }
 
 fn deletes(story: Story, receipt: &str) -> Story {
+    asks_to_delete(story, receipt, None)
+}
+
+/// A deletion by a receipt, and what the queue tells of it.
+fn asks_to_delete(story: Story, receipt: &str, kept: Option<bool>) -> Story {
     let asked = story.called(&crate::judge::story::packer(1), "DeleteMessage orders");
     let call = asked.last_call();
     asked.then(Event::Deleted {
@@ -191,7 +196,26 @@ fn deletes(story: Story, receipt: &str) -> Story {
         receipt: receipt.to_owned(),
         message_id: Some("copy".to_owned()),
         message: Some("M1".into()),
+        kept,
     })
+}
+
+#[test]
+fn what_the_queue_kept_was_not_deleted_and_what_it_deleted_was() {
+    // The receipt is the latest, and its message lies among the dead letters.
+    let received = Story::new()
+        .accepted("M1")
+        .sent("M1", "copy")
+        .delivered("M1", "copy");
+    let receipt = format!("copy-{}", received.last_call().0);
+    let kept = grown(&asks_to_delete(received, &receipt, Some(true)).entries());
+    assert_eq!(kept.copies_left(), (1, 1));
+    assert!(kept.accounts[&"M1".into()].deletions.is_empty());
+    // The harness ended its time, and nobody received it since.
+    let (story, outdated) = deleted_late();
+    let deleted = grown(&asks_to_delete(story, &outdated, Some(false)).entries());
+    assert_eq!(deleted.copies_left(), (0, 0));
+    assert_eq!(deleted.accounts[&"M1".into()].deletions.len(), 1);
 }
 
 #[test]

@@ -51,6 +51,12 @@ impl Headers {
             .filter(|word| !word.is_empty())
     }
 
+    /// Takes all under a name out.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0
+            .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+    }
+
     /// Adds one.
     pub(crate) fn push(&mut self, name: &str, value: impl Into<Vec<u8>>) {
         self.0.push((name.to_owned(), value.into()));

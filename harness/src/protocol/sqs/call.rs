@@ -30,6 +30,19 @@ pub struct SqsReply {
     pub error: Option<String>,
     /// The answer's JSON with queue URLs as the *dependency* knows them.
     pub body: Value,
+    /// What became of each deletion that the answer calls a success, where the queue tells.
+    pub deletions: Vec<Deletion>,
+}
+
+/// What became of a message that was to be deleted: SQS answers with success either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// It was deleted.
+    Deleted,
+    /// It is still there: the receipt was no longer good, or another queue has it.
+    Kept,
+    /// It is in no queue: it was deleted before, or has expired.
+    Gone,
 }
 
 /// Errors by which SQS blames itself.
@@ -82,6 +95,7 @@ impl Asks for SqsRequest {
             status,
             error: Some(error.to_owned()),
             body: serde_json::json!({ "message": format!("{ORDERED} {code}") }),
+            deletions: Vec::new(),
         }))
     }
 }

@@ -4,7 +4,8 @@
 //! counts calls can tell a repetition from a new one. Queue URLs, names and ARNs are
 //! rewritten in both directions: clients see the tap's address and the names they gave,
 //! the dependency its own address and the [`Names`] of the scenario. All other bytes of a
-//! request and of a reply stay as they are, so the checksums that SDKs verify hold.
+//! request and of a reply stay as they are, so the checksums that SDKs verify hold; a header
+//! by which the embedded queue tells what became of deletions is for the harness alone.
 //!
 //! The older query protocol (form in, XML out) is refused with an error that says so.
 //! Requests that are no SQS action at all (a health check) pass as plain HTTP calls.
@@ -27,11 +28,12 @@ use serde_json::Value;
 
 use self::bodies::{Origin, Reader, Rewriting};
 pub(crate) use self::call::is_the_queues_fault;
-pub use self::call::{SqsReply, SqsRequest};
+pub use self::call::{Deletion, SqsReply, SqsRequest};
 pub use self::names::{Names, Undeclared};
 use super::http::connection::serve;
 use super::http::dialect::{Dialect, Plain, Refusal};
 use super::http::message::{RequestMessage, ResponseMessage};
+use crate::embedded::queue::admin::DELETIONS;
 use crate::tap::{Call, Reply, Request, Tap, TapContext};
 
 /// Opens a tap in front of a queue server.
@@ -155,10 +157,14 @@ impl Dialect for Sqs {
         if let Some(body) = self.to_system(&request.action, &message.body) {
             message.body = body;
         }
+        let words = message.headers.words(DELETIONS);
+        let deletions = words.filter_map(|word| deletion(&word)).collect();
+        message.headers.remove(DELETIONS);
         Reply::Sqs(SqsReply {
             status: message.status,
             error,
             body,
+            deletions,
         })
     }
 
@@ -187,6 +193,15 @@ impl Sqs {
             response.headers.push("x-amzn-query-error", query_error);
         }
         response
+    }
+}
+
+fn deletion(word: &str) -> Option<Deletion> {
+    match word {
+        "deleted" => Some(Deletion::Deleted),
+        "kept" => Some(Deletion::Kept),
+        "gone" => Some(Deletion::Gone),
+        _ => None,
     }
 }
 

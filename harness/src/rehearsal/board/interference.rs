@@ -271,6 +271,7 @@ impl Board {
                 status: 200,
                 error: None,
                 body,
+                deletions: Vec::new(),
             });
             return Ok(Held::Reply(fault, reply));
         }

@@ -160,6 +160,7 @@ impl Board {
             Fact::Deleted {
                 receipt,
                 message_id,
+                kept,
             } => {
                 let known = state.deliveries.known(&receipt).or_else(|| {
                     let message_id = message_id?;
@@ -179,6 +180,7 @@ impl Board {
                     message_id,
                     message,
                     receipt,
+                    kept,
                 };
                 (event, None)
             }

@@ -192,6 +192,7 @@ impl Board {
             receipt,
             message_id: Some(from.to_owned()),
             message: message.clone(),
+            kept: None,
         });
         let seq = self.0.history.append(Event::Redriven {
             from: from.to_owned(),

@@ -105,6 +105,7 @@ fn pretended(call: &Call) -> Result<Reply, String> {
         status: 200,
         error: None,
         body,
+        deletions: Vec::new(),
     }))
 }
 

@@ -331,6 +331,7 @@ impl Processes {
                         receipt,
                         message_id: Some(message_id),
                         message,
+                        kept: None,
                     });
                 }
                 Ok(Expiry::Visible) => {

@@ -251,10 +251,19 @@ pub(super) fn of_queue(event: &Event, context: &Context<'_>) -> Option<Draft> {
             .about(message)
         }
         Event::Deleted {
-            author, message, ..
-        } => Draft::new(Kind::Deleted, Notable, "deleted its copy")
-            .of_author(Some(author))
-            .about(message),
+            author,
+            message,
+            kept,
+            ..
+        } => {
+            let what = match kept {
+                Some(true) => "deleted its copy by a receipt that was over: the queue kept it",
+                _ => "deleted its copy",
+            };
+            Draft::new(Kind::Deleted, Notable, what)
+                .of_author(Some(author))
+                .about(message)
+        }
         Event::VisibilityChanged {
             call,
             message,

@@ -127,6 +127,7 @@ async fn an_error_that_a_director_orders_is_understood_by_the_sdk() {
             status,
             error: Some(name.to_owned()),
             body: Value::Null,
+            deletions: Vec::new(),
         }))
     };
     stand.witness.decide_before(error("QueueDoesNotExist", 400));

@@ -10,7 +10,7 @@ use super::super::receipt::Receipt;
 use super::super::refusal::{Code, Refusal};
 use super::super::server::Shared;
 use super::outgoing::{Accepted, Given, fit};
-use super::{queue_in, require, within};
+use super::{Deleted, queue_in, require, within};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -205,20 +205,20 @@ fn each<D>(
 pub(super) fn delete(
     shared: &Shared,
     request: &Batch<ReceiptEntry>,
-) -> Result<Outcome<Succeeded>, Refusal> {
+) -> Result<Deleted<Outcome<Succeeded>>, Refusal> {
     let name = queue_in(shared, request.queue_url.as_ref())?;
     let entries = request.entries.as_deref().unwrap_or_default();
     check_ids(entries.iter().map(|entry| &entry.id))?;
     shared.broker.change(|state, now| {
         state.queue(name)?;
-        let (outcome, receipts) = each(entries, |entry| {
+        let (reply, done) = each(entries, |entry| {
             let receipt = entry.receipt()?;
-            state.delete(name, receipt, now)?;
-            Ok(receipt)
+            Ok((receipt, state.delete(name, receipt, now)?))
         });
+        let (receipts, outcomes): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         let queue = name.to_owned();
         let record = (!receipts.is_empty()).then_some(Record::Delete { queue, receipts });
-        Ok((outcome, record))
+        Ok((Deleted { reply, outcomes }, record))
     })
 }
 

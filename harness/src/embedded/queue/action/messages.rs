@@ -7,7 +7,7 @@ use super::super::receipt::Receipt;
 use super::super::refusal::Refusal;
 use super::super::server::Shared;
 use super::outgoing::{Accepted, Given, fit};
-use super::{Empty, queue_in, require, within};
+use super::{Deleted, Empty, queue_in, require, within};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Send {
@@ -40,18 +40,22 @@ pub(super) struct Delete {
     receipt_handle: Option<String>,
 }
 
-pub(super) fn delete(shared: &Shared, request: &Delete) -> Result<Empty, Refusal> {
+pub(super) fn delete(shared: &Shared, request: &Delete) -> Result<Deleted<Empty>, Refusal> {
     let name = queue_in(shared, request.queue_url.as_ref())?;
     let handle = require("ReceiptHandle", request.receipt_handle.as_ref())?;
     shared.broker.change(|state, now| {
         state.queue(name)?;
         let receipt = Receipt::parse(handle).ok_or_else(Refusal::bad_handle)?;
-        state.delete(name, receipt, now)?;
+        let outcomes = vec![state.delete(name, receipt, now)?];
         let record = Record::Delete {
             queue: name.to_owned(),
             receipts: vec![receipt],
         };
-        Ok((Empty {}, Some(record)))
+        let deleted = Deleted {
+            reply: Empty {},
+            outcomes,
+        };
+        Ok((deleted, Some(record)))
     })
 }
 

@@ -17,6 +17,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::protocol::json::{parse, render};
 use super::refusal::{Code, Refusal};
 use super::server::{Probe, Shared};
+use super::state::Deletion;
 
 /// What an action may know of who calls.
 #[derive(Debug)]
@@ -36,20 +37,55 @@ impl Caller {
     }
 }
 
+/// A reply, and what it does not say.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// As JSON.
+    pub(crate) body: Vec<u8>,
+    /// What became of each deletion that the reply calls a success, in a word.
+    pub(crate) deletions: Option<String>,
+}
+
+impl From<Vec<u8>> for Answer {
+    fn from(body: Vec<u8>) -> Self {
+        Self {
+            body,
+            deletions: None,
+        }
+    }
+}
+
+/// What deletions came to, beside the reply, which calls all of them a success.
+#[derive(Debug)]
+struct Deleted<R> {
+    reply: R,
+    outcomes: Vec<Deletion>,
+}
+
+impl<R: serde::Serialize> Deleted<R> {
+    fn answer(&self) -> Result<Answer, Refusal> {
+        let words: Vec<&str> = self.outcomes.iter().map(|one| one.word()).collect();
+        Ok(Answer {
+            body: render(&self.reply)?,
+            deletions: Some(words.join(", ")),
+        })
+    }
+}
+
 /// Performs one action on a JSON request and gives the JSON reply.
 pub(crate) async fn perform(
     shared: &Shared,
     caller: &Caller,
     action: &str,
     body: &[u8],
-) -> Result<Vec<u8>, Refusal> {
-    match action {
+) -> Result<Answer, Refusal> {
+    let body = match action {
+        "DeleteMessage" => return messages::delete(shared, &parse(body)?)?.answer(),
+        "DeleteMessageBatch" => return batches::delete(shared, &parse(body)?)?.answer(),
         "SendMessage" => render(&messages::send(shared, parse(body)?)?),
         "ReceiveMessage" => receive::receive(shared, caller, parse(body)?).await,
-        "DeleteMessage" => render(&messages::delete(shared, &parse(body)?)?),
         "ChangeMessageVisibility" => render(&messages::change_visibility(shared, &parse(body)?)?),
         "SendMessageBatch" => render(&batches::send(shared, parse(body)?)?),
-        "DeleteMessageBatch" => render(&batches::delete(shared, &parse(body)?)?),
         "ChangeMessageVisibilityBatch" => {
             render(&batches::change_visibility(shared, &parse(body)?)?)
         }
@@ -81,7 +117,8 @@ pub(crate) async fn perform(
             Code::InvalidAction,
             format!("The action {action} is not one that this rehearsal queue knows."),
         )),
-    }
+    };
+    body.map(Answer::from)
 }
 
 /// A reply without members.

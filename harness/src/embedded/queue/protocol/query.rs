@@ -38,7 +38,7 @@ pub(crate) async fn answer(
     }
     let request = Value::Object(request).to_string();
     let reply = action::perform(shared, caller, &action, request.as_bytes()).await?;
-    let members = serde_json::from_slice(&reply).map_err(|error| {
+    let members = serde_json::from_slice(&reply.body).map_err(|error| {
         Refusal::new(
             Code::InternalFailure,
             format!("The reply cannot be written as XML: {error}."),

@@ -37,6 +37,9 @@ pub(crate) struct Queue {
     /// Order and deduplication, if it is a FIFO queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fifo: Option<Fifo>,
+    /// Messages that another queue took over.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    moved: BTreeSet<u64>,
     next_message: u64,
     next_ticket: u64,
     #[serde(skip)]
@@ -71,6 +74,7 @@ impl Queue {
             purged: None,
             tally: Tally::default(),
             messages: BTreeMap::new(),
+            moved: BTreeSet::new(),
             next_message: 1,
             next_ticket: 1,
             visible: BTreeMap::new(),
@@ -234,7 +238,7 @@ impl Queue {
                 |message: &Message| limit.is_some_and(|limit| message.receives_here() >= limit);
             if self.messages.get(&key).is_some_and(exhausted) {
                 self.write(log, key, now, Event::DeadLettered);
-                round.dead.extend(self.take(key));
+                round.dead.extend(self.hand_over(key));
                 self.tally.dead_lettered += 1;
             } else {
                 self.hand_out(key, hidden, now, &mut round, log);
@@ -297,7 +301,11 @@ impl Queue {
     ) -> Deletion {
         let key = receipt.message;
         let Some(message) = self.messages.get_mut(&key) else {
-            return Deletion::Gone;
+            return if self.moved.contains(&key) {
+                Deletion::Moved
+            } else {
+                Deletion::Gone
+            };
         };
         if self.fifo.is_some() {
             let held = matches!(message.standing, Standing::InFlight(_));
@@ -444,6 +452,12 @@ impl Queue {
         let (_, &key) = self.visible.first_key_value()?;
         self.write(log, key, now, Event::Moved);
         self.tally.moved_out += 1;
+        self.hand_over(key)
+    }
+
+    /// Takes a message out, for another queue.
+    fn hand_over(&mut self, key: u64) -> Option<Message> {
+        self.moved.insert(key);
         self.take(key)
     }
 

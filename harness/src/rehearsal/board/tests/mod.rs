@@ -350,6 +350,7 @@ fn sqs(body: Value) -> Reply {
         status: 200,
         error: None,
         body,
+        deletions: Vec::new(),
     })
 }
 
