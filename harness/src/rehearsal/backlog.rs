@@ -14,7 +14,7 @@ use crate::ids::RoleName;
 use crate::manifest::{Backlog, Command, PathStep};
 use crate::place;
 
-/// How long one answer may take.
+/// How long an answer of a process may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Nobody could tell how much waits.
@@ -28,6 +28,18 @@ pub enum BacklogError {
         /// How it ended.
         outcome: String,
         /// What it printed.
+        output: String,
+    },
+    /// The command did not end in time.
+    #[error(
+        "`{command}`, a backlog of the manifest, was not over after {within:?} (`limits.quiet`): {output}"
+    )]
+    Late {
+        /// The command.
+        command: String,
+        /// How long it had.
+        within: Duration,
+        /// What it had printed.
         output: String,
     },
     /// What it gave is no number.
@@ -101,11 +113,18 @@ impl Rehearsal {
         let child = Child::start(start, self.venue.registry())
             .await
             .map_err(ProcessError::from)?;
-        let outcome = match tokio::time::timeout(PATIENCE, child.exited()).await {
-            Ok(outcome) => outcome,
-            Err(_) => child.kill().await,
-        };
+        let within = self.manifest.limits.quiet;
+        let ended = tokio::time::timeout(within, child.exited()).await;
         let printed = fs::read_to_string(&logs.stdout).unwrap_or_default();
+        let Ok(outcome) = ended else {
+            child.kill().await;
+            return Err(BacklogError::Late {
+                command: shown,
+                within,
+                output: printed.trim().to_owned(),
+            }
+            .into());
+        };
         if !outcome.is_success() {
             let errors = fs::read_to_string(&logs.stderr).unwrap_or_default();
             return Err(BacklogError::Command {

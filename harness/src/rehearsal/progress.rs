@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::unrest::Pace;
 use crate::history::{Entry, Event};
-use crate::ids::RoleName;
+use crate::ids::{Incarnation, RoleName};
+use crate::manifest::Manifest;
 
 /// Nobody stands who did something new within this time, however short the limit is.
 const BREATH: Duration = Duration::from_secs(2);
@@ -23,7 +24,12 @@ pub(super) struct Progress {
     seq: u64,
     /// Deliveries since then, by message or copy.
     round: BTreeMap<String, usize>,
+    /// Who was started and is not ready yet: where that stands, and since when.
+    starts: BTreeMap<Incarnation, (u64, Instant)>,
 }
+
+/// One that was started so often and is not ready again gets nobody any further.
+const STARTS: u32 = 5;
 
 /// Something that is new once.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +51,7 @@ impl Progress {
             mark: Instant::now(),
             seq: 0,
             round: BTreeMap::new(),
+            starts: BTreeMap::new(),
         }
     }
 
@@ -61,6 +68,16 @@ impl Progress {
                 let whose = message.as_ref().map_or(message_id.as_str(), |m| m.as_str());
                 *self.round.entry(whose.to_owned()).or_default() += 1;
             }
+            match &entry.event {
+                Event::Started { incarnation, .. } => {
+                    let start = (entry.seq, Instant::now());
+                    self.starts.insert(incarnation.clone(), start);
+                }
+                Event::Ready { incarnation } | Event::Exited { incarnation, .. } => {
+                    self.starts.remove(incarnation);
+                }
+                _ => {}
+            }
             if new(&entry.event).is_some_and(|new| self.seen.insert(new)) {
                 self.note(entry.seq);
             }
@@ -74,6 +91,16 @@ impl Progress {
         if before.is_some_and(|before| waiting < before) {
             self.note(self.seq);
         }
+    }
+
+    /// Who is starting and has not had the time for it that it may take: where that stands.
+    pub(super) fn start_under_way(&self, manifest: &Manifest) -> Option<u64> {
+        let under_way = |(by, (_, since)): &(&Incarnation, &(u64, Instant))| {
+            let process = manifest.processes.get(&by.role);
+            by.start <= STARTS && process.is_some_and(|it| since.elapsed() < it.ready_within)
+        };
+        let latest = self.starts.iter().filter(under_way);
+        latest.map(|(_, (seq, _))| *seq).max()
     }
 
     fn note(&mut self, seq: u64) {
@@ -207,5 +234,36 @@ mod tests {
         assert_eq!(progress.mark, mark);
         progress.waits(&publisher, 2);
         assert_ne!(progress.mark, mark);
+    }
+
+    #[test]
+    fn whoever_is_starting_is_given_its_time_and_not_for_ever() {
+        use crate::judge::story::{MANIFEST, packer};
+        let started = |start| {
+            Story::new().then(Event::Started {
+                incarnation: packer(start),
+                pid: 1,
+            })
+        };
+        let under_way = |story: &Story| read(story).start_under_way(&MANIFEST);
+        assert_eq!(under_way(&started(2)), Some(2));
+        let ready = started(2).then(Event::Ready {
+            incarnation: packer(2),
+        });
+        assert_eq!(under_way(&ready), None);
+        let died = started(2).exited(crate::history::DeathCause::Ordered, &[]);
+        assert_eq!(
+            under_way(&died.then(Event::Quiet)),
+            Some(2),
+            "another one died"
+        );
+        assert_eq!(under_way(&started(STARTS + 1)), None);
+        let mut late = read(&started(2));
+        let within = MANIFEST.processes[&RoleName::from("packer")].ready_within;
+        let long_ago = Instant::now().checked_sub(within);
+        for (_, since) in late.starts.values_mut() {
+            *since = long_ago.expect("the machine is up for that long");
+        }
+        assert_eq!(late.start_under_way(&MANIFEST), None);
     }
 }

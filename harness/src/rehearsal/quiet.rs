@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::progress::Progress;
 use super::settling::Settling;
-use super::unrest::{NotQuiet, Reason, Unrest, lasting};
+use super::unrest::{NotQuiet, Pace, Reason, Unrest, lasting};
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
 use crate::ids::Incarnation;
@@ -40,10 +40,10 @@ impl Rehearsal {
         let within = self.manifest.limits.quiet;
         let begun = Instant::now();
         // A system that goes on working gets more time, as far as the step allows.
-        let last = begun
-            + (2 * within)
-                .min(self.manifest.limits.step.mul_f64(0.9))
-                .max(within);
+        let step = self.manifest.limits.step.mul_f64(0.9);
+        let last = begun + (2 * within).min(step).max(within);
+        // While somebody is starting nothing can be asked of it.
+        let last_start = begun + step.max(within);
         let mut deadline = begun + within;
         let mut effect = self.board.last_effect();
         let mut watch = self.board.history().watch();
@@ -67,6 +67,10 @@ impl Rehearsal {
             let mut reasons = self.reasons(&mut progress).await?;
             reasons.extend(settling.remains(self.board.last_effect(), Instant::now()));
             self.board.history().read(|entries| progress.read(entries));
+            let start = progress.start_under_way(&self.manifest);
+            if start.is_some() {
+                deadline = deadline.max((Instant::now() + within).min(last_start));
+            }
             let late = Instant::now() >= deadline;
             // Who asks without a pause never leaves the record as it was.
             let still = self.board.history().last() == before
@@ -87,7 +91,7 @@ impl Rehearsal {
             if late && !reasons.is_empty() {
                 let not_quiet = NotQuiet {
                     within,
-                    pace: progress.pace(within),
+                    pace: start.map_or_else(|| progress.pace(within), |seq| Pace::GetsOn { seq }),
                     own: self.own_doings(),
                     reasons: self.told(reasons),
                 };
