@@ -90,6 +90,16 @@ fn told(entries: &[Entry], judgement: &Judgement) -> String {
     for reason in &judgement.unproven {
         let _ = writeln!(text, "  unproven: {reason}");
     }
+    for warning in &judgement.warnings {
+        let places: Vec<String> = warning.evidence.iter().map(ToString::to_string).collect();
+        let _ = writeln!(
+            text,
+            "  warning: {}: {} (entries {})",
+            warning.invariant,
+            warning.text,
+            places.join(", ")
+        );
+    }
     let verdict = match judgement.verdict {
         Verdict::Passed => "passed: the history breaks no rule",
         Verdict::Failed => "failed: the system broke a promise",

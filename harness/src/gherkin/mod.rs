@@ -43,7 +43,7 @@ pub use event::{RunEvent, RunResult, ScenarioId};
 pub use exit::Exit;
 pub use feature::read;
 pub use interrupt::Interrupt;
-pub use outcome::{Closing, Evidence, Figure, ScenarioOutcome, StepRecord};
+pub use outcome::{Closing, Evidence, Figure, ScenarioOutcome, StepRecord, Warning};
 pub(crate) use outcome::{from_seconds, seconds};
 pub use parameter::{Names, ProcessRef, Value, read_duration, read_messages};
 pub use plan::Plan;

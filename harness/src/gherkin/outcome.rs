@@ -101,6 +101,16 @@ impl From<StepError> for Evidence {
     }
 }
 
+/// Something that is worth a word and speaks against nobody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// What happened, in a sentence.
+    pub message: String,
+    /// Sequence numbers of the entries of the history that show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<u64>,
+}
+
 /// A figure of a scenario: `completed` 4.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
@@ -143,6 +153,9 @@ pub struct ScenarioOutcome {
     pub ran: bool,
     /// What speaks against it, in the order in which it came up.
     pub evidence: Vec<Evidence>,
+    /// What is worth a word, whatever the verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// Its steps.
     pub steps: Vec<StepRecord>,
     /// Its key figures.
@@ -163,6 +176,7 @@ impl ScenarioOutcome {
             verdict: Exit::Passed,
             ran: true,
             evidence: Vec::new(),
+            warnings: Vec::new(),
             steps,
             figures: Vec::new(),
             history: None,
@@ -224,6 +238,8 @@ impl ScenarioOutcome {
 pub struct Closing {
     /// What it found at the end: broken invariants, faults that never landed.
     pub evidence: Vec<Evidence>,
+    /// What is worth a word, whatever the verdict.
+    pub warnings: Vec<Warning>,
     /// The key figures of the scenario.
     pub figures: Vec<Figure>,
     /// Where the history is.
@@ -246,6 +262,13 @@ impl Closing {
     #[must_use]
     pub fn with_evidence(mut self, evidence: Evidence) -> Self {
         self.evidence.push(evidence);
+        self
+    }
+
+    /// Adds what is worth a word.
+    #[must_use]
+    pub fn with_warnings(mut self, warnings: Vec<Warning>) -> Self {
+        self.warnings = warnings;
         self
     }
 

@@ -6,6 +6,7 @@ mod attempts;
 mod conclusion;
 #[cfg(test)]
 mod correct;
+mod disturbance;
 mod finding;
 mod hands;
 mod hops;

@@ -85,6 +85,8 @@ pub struct Judgement {
     pub doubts: Vec<Finding>,
     /// What was not proven.
     pub unproven: Vec<Finding>,
+    /// What is worth a word although the system may be right: it changes no verdict.
+    pub warnings: Vec<Violation>,
     /// All faults.
     pub faults: BTreeMap<FaultId, Fault>,
 }
@@ -139,6 +141,7 @@ pub(crate) fn judge_by(evidence: Evidence<'_>, ledger: &Ledger) -> Judgement {
         errors,
         doubts,
         unproven,
+        warnings: invariant::warnings(evidence, ledger),
         faults,
     };
     judgement.verdict = Verdict::of(&judgement);

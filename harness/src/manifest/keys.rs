@@ -33,7 +33,7 @@ macro_rules! tables {
 tables! {
     ROOT: "manifest" = "version" "name" "build" "prepare" "dependencies" "processes"
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "attempts" "operator"
-        "observations" "background" "consumption" "explore" "defects" "limits" "driver" "profiles";
+        "observations" "background" "consumption" "findings" "explore" "defects" "limits" "driver" "profiles";
     COMMAND: "command" = "command" "environment";
     DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
@@ -76,6 +76,7 @@ tables! {
         "request" "json";
     PROFILE: "profile" = "tags" "name" "shard" "order" "jobs" "fail_fast" "repeat" "report" "keep"
         "reports" "real_time" "driver" "seed" "verbose" "quiet" "color";
+    FINDINGS: "findings" = "two_owners" "redelivery" "finished_dead_letter";
     EXPLORE: "explore" = "allowed" "ignore";
     DEFECTS: "defects" = "build" "environment" "file" "named";
     DEFECT: "defect" = "what" "rules" "environment" "build" "prepares" "scenarios";

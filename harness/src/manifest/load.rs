@@ -14,6 +14,7 @@ use super::defects::{Defects, read_defects};
 use super::dependencies::read_dependencies;
 use super::error::{Invalid, ManifestError};
 use super::explore::read_explore;
+use super::findings::read_findings;
 use super::keys;
 use super::messages::read_messages;
 use super::node::{Node, Value};
@@ -27,7 +28,7 @@ use super::source::Source;
 use super::stages::read_stages;
 use super::table::{Table, choice, named_things, scalar, text, wrong_type};
 use super::totals::{read_order, read_resting, read_stage_name, read_terminal, read_totals};
-use super::{Explore, Limits, Manifest, Provide, Setting};
+use super::{Explore, Findings, Limits, Manifest, Provide, Setting};
 use crate::deployment::DriverKind;
 
 /// The version of the manifest that is read here.
@@ -187,6 +188,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         || None,
         |cx, node| read_consumption(cx, node).map(Some),
     );
+    let findings = optional(cx, &table, "findings", Findings::default, read_findings);
     let explore = optional(cx, &table, "explore", Explore::default, read_explore);
     let defects = optional(cx, &table, "defects", Defects::default, read_defects);
     let limits = optional(cx, &table, "limits", Limits::default, read_limits);
@@ -224,6 +226,7 @@ fn read_manifest<'n>(cx: &mut Context<'n>, file: &'n Node, path: &Path) -> Optio
         background: background.timers,
         settle: background.settle,
         consumption: consumption?,
+        findings: findings?,
         explore: explore?,
         defects: defects?,
         limits: limits?,

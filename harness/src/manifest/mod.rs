@@ -23,6 +23,7 @@ mod duration;
 mod error;
 mod explore;
 mod figures;
+mod findings;
 mod json_path;
 mod keys;
 mod load;
@@ -76,6 +77,7 @@ pub use dependency::{
 pub use duration::DurationFault;
 pub use error::{Invalid, ManifestError};
 pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness, built_in_totals};
+pub use findings::Level;
 pub use json_path::{JsonPathFault, PathStep, show_json_path};
 pub use pipeline::{DECODERS, Pipeline, PipelineFault, Reading};
 pub use place::Place;
@@ -139,6 +141,8 @@ pub struct Manifest {
     pub settle: Option<Duration>,
     /// What consumers may do at a time, if the system says so.
     pub consumption: Option<Consumption>,
+    /// What is told of a system that may be right all the same.
+    pub findings: Findings,
     /// What exploring takes as it is.
     pub explore: Explore,
     /// Defects that the team builds in on purpose, to prove its suite.
@@ -656,6 +660,17 @@ pub struct Consumption {
     pub stopped: Option<StageName>,
     /// How many receives each consumer may begin in a pause.
     pub probes: u32,
+}
+
+/// What a system may do and be right all the same, each with what it makes of a scenario.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Findings {
+    /// Two living processes worked on one job at once.
+    pub two_owners: Level,
+    /// A message was delivered again while its owner had it in hand, and no fault had struck.
+    pub redelivery: Level,
+    /// A copy of a job that has its end lies in a dead-letter queue.
+    pub finished_dead_letter: Level,
 }
 
 /// What exploring takes as it is.

@@ -135,6 +135,8 @@ fn shape(table: &str, key: &str) -> &'static str {
         ("manifest", "observations") => "{observation}",
         ("manifest", "background") => "background|[background]",
         ("manifest", "consumption") => "consumption",
+        ("manifest", "findings") => "findings",
+        ("findings", _) => "=off|=warn|=fail",
         ("manifest", "explore") => "explore",
         ("manifest", "limits") => "limits",
         ("manifest", "defects") => "defects",

@@ -1,4 +1,4 @@
-//! Annotations of GitHub Actions: each scenario that did not pass, at its line.
+//! Annotations of GitHub Actions: each scenario that did not pass, and each warning, at its line.
 
 use std::io::Write;
 
@@ -26,6 +26,16 @@ impl<W: Write + Send> Annotations<W> {
             )?;
         }
         for (scenario, outcome) in &result.scenarios {
+            for warning in &outcome.warnings {
+                writeln!(
+                    self.to,
+                    "::warning file={},line={},title={}::{}",
+                    property(&scenario.path),
+                    scenario.line,
+                    property(&scenario.name),
+                    data(&warning.message)
+                )?;
+            }
             if !outcome.ran || outcome.verdict == Exit::Passed {
                 continue;
             }

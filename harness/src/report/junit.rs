@@ -45,6 +45,9 @@ impl Junit {
         for figure in &outcome.figures {
             case.add_property((figure.name.as_str(), figure.value.as_str()));
         }
+        for warning in &outcome.warnings {
+            case.add_property(("warning", warning.message.as_str()));
+        }
         if let Some(history) = &outcome.history {
             case.add_property(("history", history.display().to_string().as_str()));
         }

@@ -70,6 +70,7 @@ impl Markdown {
         if failed.len() > TOLD {
             let _ = writeln!(page, "And {} more.\n", failed.len() - TOLD);
         }
+        warnings(&mut page, result);
         page
     }
 
@@ -110,6 +111,26 @@ impl Markdown {
             "Repeat: {}\n\n</details>\n",
             fenced(&self.repeat.of(scenario)).replacen("```", "\n\n```", 1)
         );
+    }
+}
+
+/// What is worth a word, of whichever scenario.
+fn warnings(page: &mut String, result: &RunResult) {
+    let all = result.scenarios.iter().flat_map(|(scenario, outcome)| {
+        let warnings = outcome.warnings.iter();
+        warnings.map(move |warning| (scenario, warning))
+    });
+    let count = all.clone().count();
+    for (scenario, warning) in all.take(TOLD) {
+        let _ = writeln!(
+            page,
+            "> **warning**: {} (<code>{}</code>)\n",
+            quoted(&warning.message),
+            escaped(&scenario.selector())
+        );
+    }
+    if count > TOLD {
+        let _ = writeln!(page, "And {} more warnings.\n", count - TOLD);
     }
 }
 

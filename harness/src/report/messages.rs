@@ -271,8 +271,10 @@ fn course(
 /// What speaks against a scenario at this step, or at none.
 fn told(outcome: &ScenarioOutcome, step: Option<usize>) -> Option<String> {
     let evidence = outcome.evidence.iter().filter(|one| one.step == step);
+    let warnings = outcome.warnings.iter().filter(|_| step.is_none());
     let told: Vec<String> = evidence
         .map(|one| format!("{}: {}", one.verdict, one.message))
+        .chain(warnings.map(|one| format!("warning: {}", one.message)))
         .collect();
     (!told.is_empty()).then(|| told.join("\n"))
 }

@@ -1,6 +1,6 @@
 //! What a judgement says of a scenario: evidence, and the lines of the history that show it.
 
-use crate::gherkin::{Evidence, Exit, ScenarioOutcome};
+use crate::gherkin::{Evidence, Exit, ScenarioOutcome, Warning};
 use crate::history::Entry;
 use crate::judge::{Finding, Ground, Judgement, Verdict, Violation};
 use crate::timeline;
@@ -48,6 +48,17 @@ pub(super) fn evidence_of(judgement: &Judgement, outcome: &ScenarioOutcome) -> V
     let told = |message: &str| outcome.evidence.iter().any(|one| one.message == message);
     evidence.retain(|one| !told(&one.message));
     once(evidence)
+}
+
+/// What the judgement says that speaks against nobody.
+pub(super) fn warnings_of(judgement: &Judgement) -> Vec<Warning> {
+    let warnings = counted(&judgement.warnings).into_iter();
+    warnings
+        .map(|(warning, _)| Warning {
+            message: format!("{}: {}", warning.invariant, warning.text),
+            entries: warning.evidence,
+        })
+        .collect()
 }
 
 /// What is found in the same words is told once, with how often and with all entries that

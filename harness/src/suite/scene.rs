@@ -9,7 +9,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::findings::{convicting, evidence_of};
+use super::findings::{convicting, evidence_of, warnings_of};
 use super::steps::Figure;
 use crate::fault::Fault;
 use crate::gherkin::{
@@ -340,6 +340,7 @@ impl Scene {
             closing = closing.with_evidence(Evidence::new(Exit::Broken, told));
         }
         closing
+            .with_warnings(warnings_of(&judgement))
             .with_excerpt(excerpt)
             .doubted(!judgement.doubts.is_empty())
     }

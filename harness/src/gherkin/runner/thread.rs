@@ -234,6 +234,7 @@ impl<W: World> Act<'_, W> {
         match guarded(closing, limit, context.interrupt.urgent()).await {
             Ended::Well(Closing {
                 evidence,
+                warnings,
                 figures,
                 history,
                 excerpt,
@@ -252,6 +253,7 @@ impl<W: World> Act<'_, W> {
                 if let Some(reason) = void {
                     self.outcome.void(reason);
                 }
+                self.outcome.warnings = warnings;
                 self.outcome.figures = figures;
                 self.outcome.history = history;
                 self.outcome.excerpt = excerpt;

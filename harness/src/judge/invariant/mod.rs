@@ -10,6 +10,7 @@ mod consuming;
 mod delete_after_end;
 mod exhausted;
 mod expected_stop;
+mod finished_dead_letter;
 mod group_order;
 mod hidden;
 mod one_end;
@@ -18,10 +19,13 @@ mod order;
 mod pause;
 mod receipts;
 mod received;
+mod redelivery;
 mod told;
+mod two_owners;
 mod write_once;
 
 use super::{Evidence, Ledger, Violation};
+use crate::manifest::{Findings, Level};
 
 /// All rules, by name.
 pub const ALL: &[(&str, Rule)] = &[
@@ -44,6 +48,20 @@ pub const ALL: &[(&str, Rule)] = &[
     (receipts::NAME, receipts::check),
 ];
 
+/// What a system may do and be right all the same, each with what its manifest makes of it.
+pub const FINDINGS: &[(&str, Chosen, Rule)] = &[
+    (two_owners::NAME, |of| of.two_owners, two_owners::check),
+    (redelivery::NAME, |of| of.redelivery, redelivery::check),
+    (
+        finished_dead_letter::NAME,
+        |of| of.finished_dead_letter,
+        finished_dead_letter::check,
+    ),
+];
+
+/// What a manifest makes of a finding.
+pub type Chosen = fn(&Findings) -> Level;
+
 /// Whether what breaks this rule is something that was not seen.
 pub(super) fn rests_on_absence(rule: &str) -> bool {
     [
@@ -63,9 +81,25 @@ pub type Rule = fn(Evidence<'_>, &Ledger) -> Vec<Violation>;
 
 /// Everything in this history that breaks a rule.
 pub fn violations(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
-    ALL.iter()
-        .flat_map(|(_, check)| check(evidence, ledger))
+    let rules = ALL.iter().map(|(_, check)| check);
+    rules
+        .chain(found_as(evidence, Level::Fail))
+        .flat_map(|check| check(evidence, ledger))
         .collect()
+}
+
+/// Everything in this history that is worth a word, and breaks no rule.
+pub fn warnings(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
+    found_as(evidence, Level::Warn)
+        .flat_map(|check| check(evidence, ledger))
+        .collect()
+}
+
+/// What the manifest makes so much of.
+fn found_as(evidence: Evidence<'_>, wanted: Level) -> impl Iterator<Item = &'static Rule> {
+    let chosen =
+        move |(_, level, _): &&(&str, Chosen, Rule)| level(&evidence.manifest.findings) == wanted;
+    FINDINGS.iter().filter(chosen).map(|(_, _, check)| check)
 }
 
 #[cfg(test)]

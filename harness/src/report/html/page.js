@@ -129,7 +129,8 @@ async function fill(index) {
   const scenario = run.scenarios[index];
   const body = document.querySelector(`#s${index} > .body`);
   body.append(make("p", { class: "soft" }, `${scenario.place} `, scenario.tags.map((tag) => `@${tag} `)),
-    ...scenario.evidence.map((one) => evidence(one, index)));
+    ...scenario.evidence.map((one) => evidence(one, index)),
+    ...(scenario.warnings || []).map((one) => evidence({ ...one, verdict: "warning" }, index)));
   if (scenario.repeat) body.append(command("repeat", scenario.repeat));
   if (scenario.show) body.append(command("its course", scenario.show));
   body.append(...steps(scenario));

@@ -26,8 +26,14 @@ pub(crate) fn of_scenario(
             seconds(outcome.took)
         )),
     )];
+    let warnings = outcome.warnings.iter().map(|warning| {
+        let entries: Vec<String> = warning.entries.iter().map(u64::to_string).collect();
+        let text = format!("{} (history: {})", warning.message, entries.join(", "));
+        paint.warning(&format!("warning: {text}"))
+    });
+    lines.extend(warnings);
     if outcome.verdict == Exit::Passed {
-        return lines.remove(0);
+        return lines.join("\n    ");
     }
     for evidence in &outcome.evidence {
         if let Some(step) = evidence.step.and_then(|step| outcome.steps.get(step)) {
