@@ -55,6 +55,7 @@ cases! {
     one_write_for_several_messages "digest"
     the_parts_of_a_job_are_messages_too "fan-out"
     a_long_job_keeps_its_message "no-heartbeat"
+    what_is_done_is_no_dead_letter "outlived-receipt"
     what_a_batch_did_not_delete_is_deleted_again "batch-delete-unchecked"
     rows_are_published_in_whatever_order_they_are_committed "cursor-outbox"
     what_a_worker_only_holds_outlives_it "prefetched-and-deleted"
@@ -79,6 +80,28 @@ fn consumers_and_ids_are_told_by_what_is_seen() {
             "passed"
         };
         assert_eq!(scenario["verdict"], wanted, "{scenario}");
+    }
+}
+
+/// What may be right all the same convicts only where the manifest says so, and is told
+/// unless it says that nobody looks.
+#[test]
+fn a_finding_is_what_the_manifest_makes_of_it() {
+    let fails = "findings: { finished_dead_letter: fail }";
+    for (instead, told) in [
+        ("", true),
+        ("findings: { finished_dead_letter: off }", false),
+    ] {
+        let Some(scenarios) = run(&FOREIGN, "outlived-receipt", &[(fails, instead)]) else {
+            return;
+        };
+        for scenario in scenarios {
+            assert_eq!(scenario["verdict"], "passed", "{scenario}");
+            let is_broken = scenario["name"].as_str().unwrap().contains("broken");
+            let warnings = scenario["warnings"].to_string();
+            let says = warnings.contains("finished work is no dead letter: M1 ended");
+            assert_eq!(says, is_broken && told, "{scenario}");
+        }
     }
 }
 

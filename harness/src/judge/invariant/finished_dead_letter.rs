@@ -40,14 +40,14 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
         .map(|(message, _)| message.as_str())
         .collect();
     let more = names.len().saturating_sub(NAMED);
-    let mut named = names[..names.len().min(NAMED)].join(", ");
+    let mut shown = names[..names.len().min(NAMED)].join(", ");
     if more > 0 {
-        named = format!("{named} and {more} more");
+        shown = format!("{shown} and {more} more");
     }
     let text = if certain == of_finished {
-        format!("{named} ended, and a dead-letter queue holds a copy")
+        format!("{shown} ended, and a dead-letter queue holds a copy")
     } else {
-        format!("a dead-letter queue holds {certain} copies of jobs that ended: some of {named}")
+        format!("a dead-letter queue holds {certain} copies of jobs that ended: some of {shown}")
     };
     let ends = finished
         .iter()

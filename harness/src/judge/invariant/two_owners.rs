@@ -172,11 +172,11 @@ mod tests {
             .sent("M1", "copy")
             .delivered("M1", "copy")
             .passed("tried", "M1");
-        by_second(story.delivered("M1", "copy"))
+        by_second(&story.delivered("M1", "copy"))
     }
 
     /// The last entry told of the first, and is of the second.
-    fn by_second(story: Story) -> Story {
+    fn by_second(story: &Story) -> Story {
         let call = story.last_call().0;
         let mut events = story.events().to_vec();
         match events.last_mut() {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn two_who_work_on_a_job_at_once_are_told_and_break_no_rule() {
-        let story = by_second(received_twice().passed("tried", "M1")).passed("shipped", "M1");
+        let story = by_second(&received_twice().passed("tried", "M1")).passed("shipped", "M1");
         let told = told(&story);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].starts_with("packer-1#1 and packer-2#1 worked on M1 at once"));
@@ -209,8 +209,8 @@ mod tests {
     #[test]
     fn whoever_has_done_with_it_before_another_begins_is_no_second_owner() {
         let story = received_twice();
-        let tried = by_second(story.passed("tried", "M1"));
-        assert!(told(&by_second(tried.passed("shipped", "M1"))).is_empty());
+        let tried = by_second(&story.passed("tried", "M1"));
+        assert!(told(&by_second(&tried.passed("shipped", "M1"))).is_empty());
     }
 
     #[test]
@@ -229,8 +229,8 @@ mod tests {
             .delivered("M1", "copy")
             .passed("tried", "M1")
             .exited(DeathCause::Ordered, &["M1"]);
-        let again = by_second(died.delivered("M1", "copy"));
-        let tried = by_second(again.passed("tried", "M1"));
-        assert!(told(&by_second(tried.passed("shipped", "M1"))).is_empty());
+        let again = by_second(&died.delivered("M1", "copy"));
+        let tried = by_second(&again.passed("tried", "M1"));
+        assert!(told(&by_second(&tried.passed("shipped", "M1"))).is_empty());
     }
 }
