@@ -141,6 +141,7 @@ impl Told {
             receipt: copy.clone(),
             message_id: Some(copy),
             message: Some(of()),
+            kept: None,
         });
     }
 
