@@ -14,7 +14,7 @@ use crate::ids::{Author, CallId, ConnectionId, DependencyName};
 /// forwarded, and `after` when its reply was read whole and not a byte of it was
 /// delivered. Both record first and answer later: while the returned future is
 /// pending the call is *held*. A tap that sees its client leave meanwhile drops
-/// the future and reports [`Director::abandoned`].
+/// the future and reports [`Director::abandoned`], unless the call [is late](Director::is_late).
 pub trait Director: Send + Sync + 'static {
     /// A number for the next call.
     fn next_call(&self) -> CallId;
@@ -72,6 +72,13 @@ pub trait Director: Send + Sync + 'static {
     /// A process announced a stage, and it was no announcement.
     fn misannounced(&self, author: &Author, reason: &str) {
         let _ = (author, reason);
+    }
+
+    /// Whether a call is merely late: it left its client's hands, and reaches its dependency
+    /// although its client goes away meanwhile.
+    fn is_late(&self, call: &Call) -> bool {
+        let _ = call;
+        false
     }
 
     /// The client went away while the call was held at this side, or before its

@@ -1,12 +1,13 @@
 //! One side of a tapped connection: a socket and what was read from it.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::{ConnectionContext, Extent};
+use super::{Before, Call, ConnectionContext, Extent, Side as Boundary};
 
 /// Room that is made for one read.
 const READ: usize = 32 * 1024;
@@ -17,6 +18,8 @@ const READ: usize = 32 * 1024;
 pub(crate) struct Side {
     pub(crate) stream: TcpStream,
     pub(crate) buffer: BytesMut,
+    /// How the other end went away, where something that it sent goes on without it.
+    pub(crate) left: Option<String>,
 }
 
 impl Side {
@@ -24,6 +27,7 @@ impl Side {
         Self {
             stream,
             buffer: BytesMut::with_capacity(READ),
+            left: None,
         }
     }
 
@@ -34,10 +38,10 @@ impl Side {
     }
 
     /// Reads on until the other end is gone, and says how it went. Stops reading, and
-    /// waits for ever, once `limit` bytes are buffered.
+    /// waits for ever, once `limit` bytes are buffered, or where that is known already.
     pub(crate) async fn gone(&mut self, limit: usize) -> String {
         loop {
-            if self.buffer.len() >= limit {
+            if self.buffer.len() >= limit || self.left.is_some() {
                 std::future::pending::<()>().await;
             }
             match self.fill().await {
@@ -109,6 +113,33 @@ pub(crate) enum Stopped {
     Closing,
 }
 
+/// What is decided on a call before its dependency gets it. A client that goes away takes a
+/// call along that is held, but none that is late. Of the client no more than `ahead` is taken.
+pub(crate) async fn decided(
+    call: &Arc<Call>,
+    context: &ConnectionContext,
+    client: &mut Side,
+    ahead: usize,
+) -> Result<Before, Stopped> {
+    let director = &context.tap.director;
+    let mut decision = director.before(Arc::clone(call));
+    let stopped = loop {
+        tokio::select! {
+            biased;
+            decision = &mut decision => return Ok(decision),
+            reason = client.gone(ahead) => {
+                if !director.is_late(call) {
+                    break Stopped::Client(reason);
+                }
+                client.left = Some(reason);
+            }
+            () = context.closing.cancelled() => break Stopped::Closing,
+        }
+    };
+    director.abandoned(call, Boundary::Before);
+    Err(stopped)
+}
+
 /// Writes to the dependency through the gate, and reads from it meanwhile: it may have to
 /// be rid of an answer before it reads on. Of the client no more than `ahead` is taken.
 pub(crate) async fn pass(
@@ -118,7 +149,7 @@ pub(crate) async fn pass(
     client: &mut Side,
     ahead: usize,
 ) -> (Extent, Option<Stopped>) {
-    let Side { stream, buffer } = upstream;
+    let Side { stream, buffer, .. } = upstream;
     let stream = &*stream;
     let forwarding = context.tap.gate.forward(write(stream, bytes));
     tokio::pin!(forwarding);

@@ -52,6 +52,8 @@ pub(crate) struct Client {
     reader: Reader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
     closing: CancellationToken,
+    /// Whether it went away while a call of its own goes on.
+    left: bool,
 }
 
 impl Client {
@@ -63,7 +65,18 @@ impl Client {
             reader: Reader::new(reader),
             writer,
             closing,
+            left: false,
         }
+    }
+
+    /// It went away, and a call of its own goes on: from now on nothing waits for it.
+    pub(crate) fn outlive(&mut self) {
+        self.left = true;
+    }
+
+    /// Whether it went away while a call of its own goes on.
+    pub(crate) fn is_outlived(&self) -> bool {
+        self.left
     }
 
     /// Reads the next request, whole.
@@ -120,8 +133,9 @@ impl Client {
 
     /// The same, and keeps no more than so many bytes of what it sends meanwhile.
     pub(crate) async fn gone_within(&mut self, ahead: usize) {
+        let left = self.left;
         let reading = async {
-            while self.reader.buffered() < ahead {
+            while !left && self.reader.buffered() < ahead {
                 if self.reader.fill().await.is_err() {
                     return;
                 }

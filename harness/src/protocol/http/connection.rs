@@ -198,7 +198,7 @@ impl<D: Dialect> Exchanges<D> {
         let altered;
         let mut request = request;
         let mut twice = false;
-        match client.hold(self.director().before(Arc::clone(&call))).await {
+        match self.decided(&call, client).await {
             None => {
                 self.director().abandoned(&call, Side::Before);
                 return Break(Ending::left());
@@ -252,6 +252,7 @@ impl<D: Dialect> Exchanges<D> {
             unreachable,
         } = forwarded;
         self.director().forwarded(&call, extent);
+        let left = left || client.is_outlived();
         if left {
             let side = if extent == Extent::Nothing {
                 Side::Before
@@ -293,6 +294,18 @@ impl<D: Dialect> Exchanges<D> {
     }
 
     /// Reports a reply that nobody will get.
+    /// What is decided on a call before its dependency gets it. A client that goes away takes
+    /// a call along that is held, but none that is late.
+    async fn decided(&self, call: &Arc<Call>, client: &mut Client) -> Option<Before> {
+        let mut decision = self.director().before(Arc::clone(call));
+        let decided = client.hold(&mut decision).await;
+        if decided.is_some() || !self.director().is_late(call) {
+            return decided;
+        }
+        client.outlive();
+        client.hold(&mut decision).await
+    }
+
     async fn undelivered(&self, call: &Arc<Call>, reply: Result<Answer, Broken>) {
         let (reply, _) = self.read_reply(call, reply);
         self.director().after(Arc::clone(call), reply, false).await;

@@ -171,6 +171,9 @@ impl Connection {
             }
         }
         self.send(segment.bytes.clone(), round_trip, call).await?;
+        if let Some(reason) = self.client.left.take() {
+            return Err(Ending::Client(reason));
+        }
         if segment.end == End::Terminate {
             self.outstanding = None;
             return Err(Ending::Terminated);
@@ -197,16 +200,8 @@ impl Connection {
     }
 
     async fn held_before(&mut self, call: &Arc<Call>) -> Result<Before, Ending> {
-        let director = &self.context.tap.director;
-        let decision = director.before(Arc::clone(call));
-        let ending = tokio::select! {
-            biased;
-            decision = decision => return Ok(decision),
-            reason = self.client.gone(LARGEST_AHEAD) => Ending::Client(reason),
-            () = self.context.closing.cancelled() => Ending::Closing,
-        };
-        director.abandoned(call, Boundary::Before);
-        Err(ending)
+        let decided = wire::decided(call, &self.context, &mut self.client, LARGEST_AHEAD);
+        decided.await.map_err(Ending::from)
     }
 
     async fn held_after(&mut self, call: &Arc<Call>, reply: Reply) -> Result<After, Ending> {

@@ -196,6 +196,9 @@ impl Connection {
             Before::Answer(_) => return Err(Ending::Discarded(Discard::Close)),
         }
         self.send(&call, sent).await?;
+        if let Some(reason) = self.client.left.take() {
+            return Err(Ending::Client(reason));
+        }
         let (frame, value) = self.outcome().await?;
         let reply = reply_to(&call, value, &self.view);
         match self.held_after(&call, reply).await? {
@@ -234,16 +237,8 @@ impl Connection {
     }
 
     async fn held_before(&mut self, call: &Arc<Call>) -> Result<Before, Ending> {
-        let director = Arc::clone(&self.context.tap.director);
-        let decision = director.before(Arc::clone(call));
-        let ending = tokio::select! {
-            biased;
-            decision = decision => return Ok(decision),
-            reason = self.client.gone(LARGEST_AHEAD) => Ending::Client(reason),
-            () = self.context.closing.cancelled() => Ending::Closing,
-        };
-        director.abandoned(call, Boundary::Before);
-        Err(ending)
+        let decided = wire::decided(call, &self.context, &mut self.client, LARGEST_AHEAD);
+        decided.await.map_err(Ending::from)
     }
 
     async fn held_after(&mut self, call: &Arc<Call>, reply: Reply) -> Result<After, Ending> {

@@ -23,6 +23,9 @@ struct Recorder {
     seen: Mutex<Vec<String>>,
     before: Mutex<VecDeque<Before>>,
     after: Mutex<VecDeque<After>>,
+    /// What is held is merely late, until it is released.
+    late: Mutex<Option<tokio::sync::oneshot::Receiver<()>>>,
+    is_late: std::sync::atomic::AtomicBool,
 }
 
 impl Recorder {
@@ -65,7 +68,13 @@ impl Director for Recorder {
     fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
         self.note(format!("before {}", told(&call)));
         let decided = self.before.lock().unwrap().pop_front();
-        Box::pin(async move { decided.unwrap_or(Before::Forward) })
+        let late = self.late.lock().unwrap().take();
+        Box::pin(async move {
+            if let Some(late) = late {
+                let _ = late.await;
+            }
+            decided.unwrap_or(Before::Forward)
+        })
     }
     fn forwarded(&self, call: &Call, extent: Extent) {
         if extent != Extent::Whole {
@@ -85,6 +94,13 @@ impl Director for Recorder {
             None
         };
         Box::pin(async move { decided.unwrap_or(After::Deliver) })
+    }
+    fn is_late(&self, call: &Call) -> bool {
+        let late = self.is_late.load(std::sync::atomic::Ordering::Relaxed);
+        if late {
+            self.note(format!("late {}", told(call)));
+        }
+        late
     }
     fn abandoned(&self, call: &Call, side: Side) {
         self.note(format!("abandoned {} {side:?}", told(call)));
@@ -318,6 +334,25 @@ async fn a_pop_that_waits_takes_nothing_once_its_client_is_gone() {
     let mut client = bench.client().await;
     let popped = says(&mut client, "BLPOP jobs 0\r\n", "a\r\n").await;
     assert_eq!(popped, "*2\r\n$4\r\njobs\r\n$1\r\na\r\n");
+}
+
+#[tokio::test]
+async fn a_late_call_reaches_its_dependency_though_its_client_left() {
+    let Some(bench) = Bench::new().await else {
+        return;
+    };
+    let (release, late) = tokio::sync::oneshot::channel();
+    *bench.recorder.late.lock().unwrap() = Some(late);
+    let is_late = &bench.recorder.is_late;
+    is_late.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut client = bench.client().await;
+    client.write_all(b"LPUSH jobs a\r\n").await.unwrap();
+    bench.recorder.sees("before LPUSH jobs").await;
+    drop(client);
+    bench.recorder.sees("late LPUSH jobs").await;
+    release.send(()).unwrap();
+    bench.recorder.sees("after 1 (lost)").await;
+    assert!(bench.asked("LLEN jobs").await.starts_with(":1"));
 }
 
 #[tokio::test]

@@ -182,8 +182,15 @@ impl Director for Board {
         self.doubt_once(&format!("{who} announced no stage: {reason}"));
     }
 
+    fn is_late(&self, call: &Call) -> bool {
+        self.state().late.contains(&call.id)
+    }
+
     fn abandoned(&self, call: &Call, side: Side) {
-        self.state().open.remove(&call.id);
+        let mut state = self.state();
+        state.open.remove(&call.id);
+        state.late.remove(&call.id);
+        drop(state);
         self.0.history.append(Event::Abandoned {
             call: call.id,
             side,

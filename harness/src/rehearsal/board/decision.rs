@@ -133,12 +133,14 @@ impl Board {
     /// Of several delays the longest counts: each asks for so much at least.
     async fn delay(&self, call: &Call, delays: &[(FaultId, Duration)], left: &mut Left<'_>) {
         for (fault, delay) in delays {
-            // Its caller may go away meanwhile, and would take this future along.
+            // What is late at its dependency gets there; a reply goes with its caller.
             left.done(*fault);
             self.land(*fault, format!("is held back for {delay:?} ({})", call.id));
         }
         if let Some(longest) = delays.iter().map(|(_, delay)| *delay).max() {
+            self.state().late.insert(call.id);
             tokio::time::sleep(longest).await;
+            self.state().late.remove(&call.id);
         }
     }
 

@@ -81,6 +81,8 @@ pub(super) struct State {
     pub(super) declared: usize,
     /// Whom a fault holds at a stage, by their calls. Whoever is taken out goes on.
     pub(super) holds: BTreeMap<CallId, Author>,
+    /// Calls that are late: they reach their dependencies although their clients go away.
+    pub(super) late: BTreeSet<CallId>,
     /// Entries that were taken out of a batch, with the code that they fail with.
     pub(super) refused_entries: BTreeMap<CallId, Vec<(String, String)>>,
     /// Messages that the harness itself puts on a queue, by what they hold.

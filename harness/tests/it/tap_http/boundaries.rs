@@ -186,6 +186,36 @@ async fn a_client_that_leaves_while_held_before_abandons_its_call() {
 }
 
 #[tokio::test]
+async fn a_late_call_reaches_its_dependency_though_its_client_left() {
+    let stand = Stand::new().await;
+    stand.witness.be_late();
+    let release = stand.witness.hold_before();
+    let mut client = stand.client().await;
+    client.send(GET).await;
+    stand.witness.told("before").await;
+    drop(client);
+    stand.witness.told("late").await;
+    assert!(stand.dependency.untouched());
+    release.send(Before::Forward).unwrap();
+    let mut peer = stand.dependency.accept().await;
+    peer.message().await;
+    peer.send(REPLY).await;
+    stand.witness.told("after for nobody").await;
+    drop(peer);
+    stand.witness.told("disconnected").await;
+    assert_eq!(
+        stand.witness.words()[2..],
+        [
+            "late",
+            "forwarded Whole",
+            "abandoned After",
+            "after for nobody",
+            "disconnected"
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_while_held_after_abandons_its_reply() {
     let stand = Stand::new().await;
     let mut release = stand.witness.hold_after();

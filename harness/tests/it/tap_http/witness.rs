@@ -34,6 +34,8 @@ pub(crate) enum Event {
     Forwarded(CallId, Extent),
     After(CallId, Arc<Reply>, bool),
     Abandoned(CallId, Side),
+    /// It was asked whether a call is late, and it is.
+    Late,
     /// How many bytes passed, their SHA-256, and whether that was all.
     Streamed(Side, u64, Vec<u8>, bool),
     Misannounced(String),
@@ -61,6 +63,7 @@ impl Event {
                 }
             }
             Self::Abandoned(_, side) => format!("abandoned {side:?}"),
+            Self::Late => "late".to_owned(),
             Self::Streamed(side, _, _, true) => format!("streamed {side:?}"),
             Self::Streamed(side, _, _, false) => format!("broken off {side:?}"),
         }
@@ -89,6 +92,7 @@ pub(crate) struct Witness {
     befores: Mutex<VecDeque<Plan<Before>>>,
     afters: Mutex<VecDeque<Plan<After>>>,
     reads_no_bodies: AtomicBool,
+    late: AtomicBool,
 }
 
 impl Witness {
@@ -98,12 +102,18 @@ impl Witness {
             befores: Mutex::default(),
             afters: Mutex::default(),
             reads_no_bodies: AtomicBool::new(false),
+            late: AtomicBool::new(false),
         })
     }
 
     /// Nothing that is looked for stands in bodies.
     pub(crate) fn read_no_bodies(&self) {
         self.reads_no_bodies.store(true, Ordering::Relaxed);
+    }
+
+    /// What is held is merely late.
+    pub(crate) fn be_late(&self) {
+        self.late.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn streams(&self) -> Vec<(Side, u64, Vec<u8>, bool)> {
@@ -253,6 +263,14 @@ impl Director for Witness {
 
     fn misannounced(&self, _: &Author, reason: &str) {
         self.tell(Event::Misannounced(reason.to_owned()));
+    }
+
+    fn is_late(&self, _: &Call) -> bool {
+        let late = self.late.load(Ordering::Relaxed);
+        if late {
+            self.tell(Event::Late);
+        }
+        late
     }
 
     fn abandoned(&self, call: &Call, side: Side) {

@@ -95,6 +95,29 @@ async fn the_dependencys_connection_of_a_killed_client_ends_though_its_call_is_h
 }
 
 #[tokio::test]
+async fn a_late_call_reaches_its_dependency_though_its_client_left() {
+    let Some(stage) = Stage::new().await else {
+        return;
+    };
+    stage.recorder.be_late();
+    let (release, held) = tokio::sync::oneshot::channel::<()>();
+    let held = held.map(|_| ()).shared();
+    stage.recorder.before("(1)", move || {
+        held.clone().map(|()| Before::Forward).boxed()
+    });
+    let mut raw = stage.raw().await;
+    raw.send(&raw::query("INSERT INTO t VALUES (1)")).await;
+    stage.recorder.held("(1)").await;
+    drop(raw);
+    stage.recorder.asked_whether_late().await;
+    assert!(stage.rows().await.is_empty());
+    release.send(()).unwrap();
+    assert_eq!(stage.recorder.abandoned().await, Side::After);
+    stage.tap.drain().await;
+    assert_eq!(stage.rows().await, [1]);
+}
+
+#[tokio::test]
 async fn a_caller_that_leaves_a_held_reply_abandons_it() {
     let Some(stage) = Stage::new().await else {
         return;

@@ -34,6 +34,8 @@ pub struct Recorder {
     events: watch::Sender<Vec<Event>>,
     on_before: Mutex<Arc<OnBefore>>,
     on_after: Mutex<Arc<OnAfter>>,
+    /// Whether what is held is merely late, and that was asked.
+    late: watch::Sender<(bool, bool)>,
 }
 
 impl Recorder {
@@ -43,7 +45,20 @@ impl Recorder {
             events: watch::Sender::new(Vec::new()),
             on_before: Mutex::new(Arc::new(|_| async { Before::Forward }.boxed())),
             on_after: Mutex::new(Arc::new(|_| async { After::Deliver }.boxed())),
+            late: watch::Sender::new((false, false)),
         })
+    }
+
+    /// What is held is merely late from now on.
+    pub fn be_late(&self) {
+        self.late.send_modify(|late| late.0 = true);
+    }
+
+    /// Waits until it was asked whether a call is late.
+    pub async fn asked_whether_late(&self) {
+        let mut late = self.late.subscribe();
+        let asked = late.wait_for(|late| late.1);
+        crate::tap_http::witness::soon(asked).await.unwrap();
     }
 
     /// Decides on calls with a statement that contains `text`; others are forwarded.
@@ -252,6 +267,11 @@ impl Director for Recorder {
         };
         self.record(Event::After(call.id, reply, deliverable));
         decision
+    }
+
+    fn is_late(&self, _: &Call) -> bool {
+        self.late.send_modify(|late| late.1 = true);
+        self.late.borrow().0
     }
 
     fn abandoned(&self, call: &Call, side: Side) {
