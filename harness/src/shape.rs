@@ -100,7 +100,7 @@ impl Shape {
     }
 }
 
-fn without_ids(manifest: &Manifest, dependency: &DependencyName, path: &str) -> String {
+pub(crate) fn without_ids(manifest: &Manifest, dependency: &DependencyName, path: &str) -> String {
     let routes = manifest
         .dependencies
         .get(dependency)
@@ -124,6 +124,11 @@ fn of_round_trip(request: &PgRequest) -> Asked {
     written.retain(|shape| statement::may_write(shape));
     written.dedup();
     Asked::Commit(written.join("; "))
+}
+
+/// The shape of one statement.
+pub(crate) fn of_statement(statement: &crate::tap::Statement) -> String {
+    statement.sql.shape(statement::shape).to_owned()
 }
 
 impl Shape {

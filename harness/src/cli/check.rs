@@ -30,7 +30,7 @@ pub(super) fn check<A: Application>(
         .vocabulary()
         .compile()
         .map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
-    let scenarios = match arguments.selection.pick(&arguments.manifest)? {
+    let scenarios = match arguments.selection.pick_if_any(&arguments.manifest)? {
         Picked::Scenarios(scenarios, _) => scenarios,
         Picked::NothingAgain(path) => return Ok(nothing_again(&path, surroundings)),
     };

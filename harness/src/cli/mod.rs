@@ -5,12 +5,14 @@ mod check;
 mod clean;
 mod explore;
 mod glue;
+mod init;
 mod judge;
 mod list;
 mod merge;
 mod page;
 mod profile;
 mod prove;
+mod record;
 mod report;
 mod run;
 mod serve;
@@ -32,6 +34,7 @@ pub use self::surroundings::Surroundings;
 use crate::deployment::{RunError, RunGuard};
 use crate::embedded::database::Search;
 use crate::gherkin::{Exit, Interrupt, Project, StepError};
+use crate::manifest::Manifest;
 use crate::suite::Suite;
 
 /// What became of the queries of a manifest.
@@ -71,6 +74,15 @@ pub trait Application {
     /// # Errors
     /// All that is wrong with it; or that this program explores no systems.
     fn suite(&self, manifest: &Path) -> Result<Suite, Report> {
+        let _ = manifest;
+        Err(miette::miette!("this program explores no systems"))
+    }
+
+    /// The suite of a manifest that was read already. Starts nothing.
+    ///
+    /// # Errors
+    /// When this program explores no systems.
+    fn suite_of(&self, manifest: Manifest) -> Result<Suite, Report> {
         let _ = manifest;
         Err(miette::miette!("this program explores no systems"))
     }
@@ -134,6 +146,10 @@ enum Command {
     Run(run::RunArguments),
     /// Find every point at which a process can die or a call can fail, and try each
     Explore(explore::ExploreArguments),
+    /// Make a first manifest, from a compose file or a few words
+    Init(init::InitArguments),
+    /// Watch the system without faults, and say what its manifest does not say yet
+    Record(record::RecordArguments),
     /// Find out what could be wrong without any scenario noticing
     Prove(prove::ProveArguments),
     /// Put the results of several shards of an exploration together
@@ -309,6 +325,8 @@ pub fn main<A: Application>(
     let done = match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(application, &arguments, surroundings),
         Command::Explore(arguments) => explore::explore(application, &arguments, surroundings),
+        Command::Init(arguments) => init::init(application, &arguments, surroundings),
+        Command::Record(arguments) => record::record(application, &arguments, surroundings),
         Command::Prove(arguments) => prove::prove(application, &arguments, surroundings),
         Command::Merge(arguments) => merge::merge(&arguments, surroundings),
         Command::Steps(arguments) => steps::steps(application, &arguments, surroundings),

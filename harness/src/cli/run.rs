@@ -203,6 +203,15 @@ impl SelectionArguments {
         }
     }
 
+    /// The same, where it is fine that there are no features yet: a system that is explored
+    /// needs none.
+    pub(super) fn pick_if_any(&self, manifest: &ManifestArgument) -> Result<Picked, Halt> {
+        if self.places.is_empty() && !manifest.beside(FEATURES).exists() {
+            return Ok(Picked::Scenarios(Vec::new(), true));
+        }
+        self.pick(manifest)
+    }
+
     fn selection(&self, usual: &Path) -> Result<Selection, Halt> {
         fn all<T: std::str::FromStr<Err = SelectionError>>(
             texts: &[String],

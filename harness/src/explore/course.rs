@@ -247,6 +247,7 @@ impl Explorer<'_> {
             faults: point.map(Point::fault).into_iter().collect(),
             offset,
             directory: self.request.directory.join("points").join(name),
+            recorded: false,
         }
     }
 

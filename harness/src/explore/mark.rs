@@ -44,7 +44,7 @@ impl Mark {
     }
 
     /// What it means of a system to which nothing was done.
-    pub(super) fn without_faults(self) -> &'static str {
+    pub(crate) fn without_faults(self) -> &'static str {
         match self {
             Self::Survived => "does what it should",
             Self::Unproven => "shows too little",
@@ -88,7 +88,7 @@ impl Mark {
     }
 
     /// The mark of a rehearsal, with its reasons.
-    pub(super) fn of(trial: &Trial, differences: &[Difference]) -> (Self, Vec<String>) {
+    pub(crate) fn of(trial: &Trial, differences: &[Difference]) -> (Self, Vec<String>) {
         let judgement = &trial.judgement;
         let broken: Vec<String> = judgement
             .violations

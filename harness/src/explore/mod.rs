@@ -33,3 +33,4 @@ pub use effect::Strike;
 pub use mark::Mark;
 pub use point::{Boundary, Class, Plan, Point};
 pub use results::{Outcome, Results, ResultsError, merge, read_outcomes, read_plan};
+pub(crate) use trial::{Order, rehearse};

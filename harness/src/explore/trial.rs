@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::ids::MessageName;
 use crate::judge::Judgement;
 use crate::rehearsal::{
-    Blame, Durable, Plan, Rehearsal, RehearsalError, Site, Submission, Title, Unrest, Venue,
+    Blame, Durable, Passed, Plan, Rehearsal, RehearsalError, Site, Submission, Title, Unrest, Venue,
 };
 
 /// How often a client that was not told its job tries again.
@@ -19,37 +19,41 @@ const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// What a rehearsal is to do.
-pub(super) struct Order {
-    pub(super) title: Title,
-    pub(super) messages: Vec<MessageName>,
-    pub(super) faults: Vec<Fault>,
+pub(crate) struct Order {
+    pub(crate) title: Title,
+    pub(crate) messages: Vec<MessageName>,
+    pub(crate) faults: Vec<Fault>,
     /// How much later the ids of databases begin.
-    pub(super) offset: i64,
-    pub(super) directory: PathBuf,
+    pub(crate) offset: i64,
+    pub(crate) directory: PathBuf,
+    /// Whether its calls are kept as they pass.
+    pub(crate) recorded: bool,
 }
 
 /// What a rehearsal came to.
-pub(super) struct Trial {
-    pub(super) judgement: Judgement,
-    pub(super) durable: Durable,
+pub(crate) struct Trial {
+    pub(crate) judgement: Judgement,
+    pub(crate) durable: Durable,
     /// Every call.
-    pub(super) survey: Vec<Site>,
+    pub(crate) survey: Vec<Site>,
     /// The last end of each message that has one.
-    pub(super) ends: BTreeMap<MessageName, String>,
+    pub(crate) ends: BTreeMap<MessageName, String>,
     /// Why it did not come to rest.
-    pub(super) unrest: Option<Restless>,
-    pub(super) history: PathBuf,
+    pub(crate) unrest: Option<Restless>,
+    pub(crate) history: PathBuf,
+    /// Its calls as they passed, if they were asked for, and all ids that are known.
+    pub(crate) recording: (Vec<Passed>, BTreeMap<String, MessageName>),
 }
 
 /// Why a rehearsal did not come to rest.
-pub(super) struct Restless {
-    pub(super) text: String,
+pub(crate) struct Restless {
+    pub(crate) text: String,
     /// Whether nothing but the harness's own fault kept it from that.
-    pub(super) own_doing: bool,
+    pub(crate) own_doing: bool,
 }
 
 /// Runs one rehearsal from its fresh deployment to its end.
-pub(super) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, RehearsalError> {
+pub(crate) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, RehearsalError> {
     let mut plan = Plan::default();
     let kinds = &venue.manifest().messages.kinds;
     let kind = kinds.keys().next().map_or("plain", String::as_str);
@@ -57,6 +61,9 @@ pub(super) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, 
         plan.declare(message, kind);
     }
     plan.survey(order.offset);
+    if order.recorded {
+        plan.record();
+    }
     for fault in order.faults {
         plan.arm(fault)
             .expect("exploring strikes messages that it declared");
@@ -72,6 +79,7 @@ pub(super) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, 
     rehearsal.conclude(concluded.0.to_owned(), concluded.1);
     let survey = rehearsal.survey();
     rehearsal.end().await;
+    let recording = rehearsal.recording();
     let (durable, unrest) = done?;
     let ends = rehearsal.ledger(|ledger| {
         let accounts = ledger.accounts.iter();
@@ -88,6 +96,7 @@ pub(super) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, 
         ends,
         unrest,
         history: rehearsal.history().path().to_owned(),
+        recording,
     })
 }
 

@@ -19,7 +19,7 @@ const SHELL_WORDS: &[&str] = &["&&", "||", "|", ";", "&", ">", ">>", "<", "2>", 
 
 /// Splits a command line into words. A placeholder is never cut, even where its name
 /// has a blank in it.
-pub(super) fn split_command_line(line: &str) -> Result<Vec<String>, CommandLineFault> {
+pub(crate) fn split_command_line(line: &str) -> Result<Vec<String>, CommandLineFault> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quoted = false;

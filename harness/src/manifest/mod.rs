@@ -20,6 +20,7 @@ mod defects;
 mod dependencies;
 mod dependency;
 mod duration;
+mod edit;
 mod error;
 mod explore;
 mod figures;
@@ -69,12 +70,14 @@ use crate::tap::Side;
 
 pub(crate) use self::pattern::ACTIONS;
 pub use command_line::CommandLineFault;
+pub(crate) use command_line::split_command_line as split_command;
 pub use defects::{Defects, OwnDefect};
 pub use dependency::{
     DeadLetter, Dependency, FIFO_NAME, FIFO_QUEUE, Protocol, Provide, Queue, ReplyBody, Route,
     RouteReply,
 };
 pub use duration::DurationFault;
+pub use edit::{Editor, Entry, NotEditable, Put};
 pub use error::{Invalid, ManifestError};
 pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness, built_in_totals};
 pub use findings::Level;

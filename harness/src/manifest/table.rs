@@ -295,7 +295,7 @@ pub(super) fn named_things<'n>(
                     noun,
                 },
             );
-        } else if !is_name(stem(name, noun), noun.has_blanks()) {
+        } else if !is_name(stem(name, noun), noun) {
             let blanks = noun.has_blanks();
             cx.report(
                 span,
@@ -323,8 +323,13 @@ fn stem(name: &str, noun: Noun) -> &str {
     }
 }
 
-fn is_name(name: &str, blanks: bool) -> bool {
-    let inside = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || (blanks && c == ' ');
+fn is_name(name: &str, noun: Noun) -> bool {
+    let blanks = noun.has_blanks();
+    // A stage may be called after a request.
+    let path = noun == Noun::Stage;
+    let inside = |c: char| {
+        c.is_alphanumeric() || c == '-' || c == '_' || (blanks && c == ' ') || (path && c == '/')
+    };
     let allowed = name.chars().all(inside) && !name.contains("  ");
     let (first, last) = (name.chars().next(), name.chars().next_back());
     allowed

@@ -477,8 +477,11 @@ impl Dependencies {
     /// Lets every sequence of every database go on so much later.
     pub(super) async fn advance_sequences(&self, by: i64) -> Result<(), DependencyError> {
         for dependency in self.databases.keys() {
-            let later =
-                format!("select setval(name, least(most, last + {by}))::text from ({SEQUENCES}) s");
+            // Each by some more: the number of one thing is not the number of another.
+            let apart = "1000 * row_number() over (order by name::text)";
+            let later = format!(
+                "select setval(name, least(most, last + {by} + {apart}))::text from ({SEQUENCES}) s"
+            );
             self.texts(dependency, later).await?;
         }
         Ok(())

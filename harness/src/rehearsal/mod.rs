@@ -40,7 +40,7 @@ mod quiet;
 mod redrive;
 mod refusal;
 mod refused;
-mod search;
+pub(crate) mod search;
 mod settling;
 mod snapshot;
 mod surroundings;
@@ -55,7 +55,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use backlog::BacklogError;
-pub use board::Site;
+pub use board::{Passed, Site};
 pub use client::{ClientAnswer, Posting, Submission};
 pub use control::CopyEnd;
 pub use dependencies::DependencyError;
@@ -247,6 +247,9 @@ impl Rehearsal {
         if plan.is_surveyed() {
             rehearsal.board.begin_survey();
         }
+        if plan.is_recorded() {
+            rehearsal.board.begin_recording();
+        }
         for message in plan.messages() {
             rehearsal.declare(message)?;
         }
@@ -349,6 +352,11 @@ impl Rehearsal {
     /// The calls that were made, if the plan asked to keep them.
     pub fn survey(&self) -> Vec<Site> {
         self.board.survey()
+    }
+
+    /// The calls as they passed, if the plan asked to keep them, and all ids that are known.
+    pub fn recording(&self) -> (Vec<Passed>, BTreeMap<String, MessageName>) {
+        (self.board.recording(), self.board.known_ids())
     }
 
     /// Notes in the history what the scenario's own steps came to.

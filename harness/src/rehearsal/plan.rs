@@ -48,6 +48,8 @@ pub struct Plan {
     deaths: Vec<ExpectedDeath>,
     overrides: Overrides,
     surveyed: Option<i64>,
+    /// Whether calls are kept as they pass.
+    recorded: bool,
 }
 
 impl Plan {
@@ -145,6 +147,15 @@ impl Plan {
     /// that no small number is taken for one.
     pub fn survey(&mut self, offset: i64) {
         self.surveyed = Some(offset);
+    }
+
+    /// Keeps every call as it passes, with what is answered.
+    pub fn record(&mut self) {
+        self.recorded = true;
+    }
+
+    pub(super) fn is_recorded(&self) -> bool {
+        self.recorded
     }
 
     pub(super) fn surveyed(&self) -> Option<i64> {

@@ -20,11 +20,11 @@ const MOST_VALUES: usize = 20_000;
 const SHORTEST_WITHIN: usize = 6;
 
 /// What ids mean which message.
-pub(super) type Known = BTreeMap<String, MessageName>;
+pub(crate) type Known = BTreeMap<String, MessageName>;
 
 /// Where something stands that is looked into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Root {
+pub(crate) enum Root {
     Body,
     /// `header` or `attribute`, by name.
     Named(&'static str, String),
@@ -32,17 +32,17 @@ pub(super) enum Root {
 
 /// A known id in a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Find {
+pub(crate) struct Find {
     /// The place as a manifest writes it: `{ body: $.job }`.
-    pub(super) place: String,
-    pub(super) id: String,
-    pub(super) message: MessageName,
+    pub(crate) place: String,
+    pub(crate) id: String,
+    pub(crate) message: MessageName,
     /// Whether the place gives the id and nothing else.
-    pub(super) exact: bool,
+    pub(crate) exact: bool,
 }
 
 /// Everything that is found in a content.
-pub(super) fn find(known: &Known, root: &Root, content: &[u8]) -> Vec<Find> {
+pub(crate) fn find(known: &Known, root: &Root, content: &[u8]) -> Vec<Find> {
     let mut search = Search {
         known,
         root,
@@ -55,7 +55,7 @@ pub(super) fn find(known: &Known, root: &Root, content: &[u8]) -> Vec<Find> {
 
 /// The finds of several contents: the place that names most messages first, those that
 /// only occur within other bytes if there is no other.
-pub(super) fn ranked(finds: Vec<Find>) -> Vec<Find> {
+pub(crate) fn ranked(finds: Vec<Find>) -> Vec<Find> {
     let exact = finds.iter().any(|find| find.exact);
     let mut named: BTreeMap<String, BTreeSet<MessageName>> = BTreeMap::new();
     let mut first: Vec<Find> = Vec::new();
@@ -260,7 +260,7 @@ fn as_form(text: &str) -> Option<Value> {
 }
 
 /// What a content looks like, without what it holds: known ids alone are told.
-pub(super) fn shape(known: &Known, content: &[u8]) -> String {
+pub(crate) fn shape(known: &Known, content: &[u8]) -> String {
     let mut shape = shape_of(known, content, 0);
     if let Some((end, _)) = shape.char_indices().nth(300) {
         shape.truncate(end);

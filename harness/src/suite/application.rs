@@ -92,6 +92,10 @@ impl Application for Rehearsals {
         self.load(manifest)
     }
 
+    fn suite_of(&self, manifest: Manifest) -> Result<Suite, Report> {
+        Ok(Suite::new(manifest, self.surroundings.clone()))
+    }
+
     fn examine(&self, suite: &Suite, interrupt: &Interrupt) -> Result<Examination, Report> {
         let manifest = suite.manifest();
         let queries = manifest.queries();

@@ -76,6 +76,7 @@ impl Director for Board {
     fn before(&self, call: Arc<Call>) -> BoxFuture<'static, Before> {
         let messages = self.record_call(&call);
         self.survey_call(&call);
+        self.keep_call(&call);
         let board = self.clone();
         Box::pin(async move {
             if board.is_ending(&call.author) {
@@ -139,6 +140,7 @@ impl Director for Board {
     ) -> BoxFuture<'static, After> {
         self.note_copy(&call, &reply);
         self.survey_reply(&call, &reply);
+        self.keep_reply(&call, &reply);
         self.learn_told(&call, &reply);
         let orphans = self.record_reply(&call, &reply, deliverable);
         self.give_back(orphans);

@@ -222,12 +222,12 @@ impl Board {
 }
 
 /// Announced stages are no calls of the system.
-fn is_announcement(dependency: &DependencyName) -> bool {
+pub(super) fn is_announcement(dependency: &DependencyName) -> bool {
     dependency.as_str() == checkpoint::DEPENDENCY
 }
 
 /// Whether a call changed something that outlives its author.
-fn changes(call: &Call, reply: &Reply) -> bool {
+pub(super) fn changes(call: &Call, reply: &Reply) -> bool {
     match &call.request {
         Request::Sqs(request) => {
             !request.action.starts_with("Get") && !request.action.starts_with("List")

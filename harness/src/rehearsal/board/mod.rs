@@ -27,6 +27,7 @@ mod passages;
 mod presumed;
 mod quiet;
 mod record;
+mod recording;
 mod state;
 mod unclear;
 mod unnamed;
@@ -40,6 +41,7 @@ use nix::sys::signal::Signal;
 
 use self::calls::Kept;
 pub use self::calls::Site;
+pub use self::recording::Passed;
 pub(super) use self::state::Life;
 use self::state::State;
 use super::deliveries::Delivery;
@@ -80,6 +82,8 @@ struct Inner {
     outages: Outages,
     /// The calls that were made, while somebody asks for them.
     sites: Mutex<Option<Vec<Kept>>>,
+    /// The same as they passed, while somebody learns from them.
+    recorded: Mutex<Option<Vec<Passed>>>,
     state: Mutex<State>,
 }
 
@@ -97,6 +101,7 @@ impl Board {
             actor: OnceLock::new(),
             outages,
             sites: Mutex::default(),
+            recorded: Mutex::default(),
             state: Mutex::default(),
         }))
     }
