@@ -130,6 +130,12 @@ impl Deliveries {
         self.open.values().filter(of_message).cloned().collect()
     }
 
+    /// What was given back for a while.
+    pub(super) fn touched(&self) -> Vec<Delivery> {
+        let touched = |delivery: &&Delivery| delivery.state == DeliveryState::Touched;
+        self.open.values().filter(touched).cloned().collect()
+    }
+
     /// Everything that somebody holds for sure.
     pub(super) fn held(&self) -> impl Iterator<Item = &Delivery> {
         let held = |delivery: &&Delivery| delivery.state == DeliveryState::Held;

@@ -14,6 +14,7 @@ mod board;
 mod bypass;
 mod calls;
 mod client;
+mod clock;
 mod company;
 mod consumption;
 mod control;

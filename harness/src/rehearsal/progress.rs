@@ -117,12 +117,10 @@ impl Progress {
         }
         let most = self.round.iter().max_by_key(|(_, times)| **times);
         let round = most.filter(|(_, times)| **times > 1);
-        let round =
-            round.map(|(whose, times)| format!("; {whose} was received {times} times since"));
         Pace::Stands {
             since,
             seq: self.seq,
-            round: round.unwrap_or_default(),
+            round: round.map(|(whose, times)| (whose.clone(), *times)),
         }
     }
 }
@@ -213,7 +211,7 @@ mod tests {
         let Pace::Stands { round, .. } = progress.pace(Duration::from_secs(30)) else {
             panic!("it stands");
         };
-        assert_eq!(round, "; M1 was received 4 times since");
+        assert_eq!(round, Some(("M1".to_owned(), 4)));
     }
 
     #[test]

@@ -12,10 +12,12 @@ use crate::manifest::Manifest;
 
 impl Rehearsal {
     pub(super) fn told(&self, reasons: Vec<Reason>) -> Vec<Told> {
+        let hidden = |reason: Reason| (self.board.hidden(&reason), reason);
+        let reasons: Vec<_> = reasons.into_iter().map(hidden).collect();
         self.board.history().read(|entries| {
             reasons
                 .into_iter()
-                .map(|reason| {
+                .map(|(hidden, reason)| {
                     let forgotten = forgotten(&self.manifest, entries, &reason);
                     let mut more = more(&self.manifest, entries, &reason);
                     if let Some(end) = forgotten {
@@ -24,10 +26,22 @@ impl Rehearsal {
                             "; it has its end (history: {end}), and was neither deleted nor given back"
                         );
                     }
+                    let returns = match forgotten {
+                        Some(_) => None,
+                        None => self.by_clock(entries, &reason, &hidden),
+                    };
+                    if let Some(returns) = returns {
+                        let _ = write!(
+                            more,
+                            "; its time in the queue is over in {}, and nothing happens before",
+                            seconds(returns)
+                        );
+                    }
                     Told {
                         more,
                         reason,
                         forgotten: forgotten.is_some(),
+                        by_clock: returns.is_some(),
                     }
                 })
                 .collect()

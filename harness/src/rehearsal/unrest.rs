@@ -206,7 +206,7 @@ impl fmt::Display for Reason {
 
 /// It did not become quiet in time.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("not quiet after {within:?}: {}{}{}", listed(.reasons), .pace, lasting(.own))]
+#[error("not quiet after {within:?}: {}{}{}{}", listed(.reasons), .pace, self.patience(), lasting(.own))]
 pub struct NotQuiet {
     /// The limit (`limits.quiet`).
     pub within: Duration,
@@ -228,6 +228,8 @@ pub struct Told {
     /// Whether it is a fault in itself, however long one waits: what has its end is still in
     /// a hand that asked for more since.
     pub forgotten: bool,
+    /// Whether it is over by a queue's clock, and nobody's turn before.
+    pub by_clock: bool,
 }
 
 /// Whether the system got on.
@@ -239,8 +241,8 @@ pub enum Pace {
         since: Duration,
         /// The last new thing.
         seq: u64,
-        /// What went round meanwhile, in words.
-        round: String,
+        /// What was received again and again meanwhile, and how often.
+        round: Option<(String, usize)>,
     },
     /// Something new happened just before the limit.
     GetsOn {
@@ -252,11 +254,16 @@ pub enum Pace {
 impl fmt::Display for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stands { since, seq, round } => write!(
-                f,
-                "\nnothing new has happened for {} (history: {seq}){round}",
-                seconds(*since)
-            ),
+            Self::Stands { since, seq, round } => {
+                let since = seconds(*since);
+                write!(f, "\nnothing new has happened for {since} (history: {seq})")?;
+                match round {
+                    Some((whose, times)) => {
+                        write!(f, "; {whose} was received {times} times since")
+                    }
+                    None => Ok(()),
+                }
+            }
             Self::GetsOn { seq } => write!(
                 f,
                 "\nthe system was still getting on (history: {seq}): give it more time by `limits: {{ quiet: … }}` of the manifest"
@@ -303,9 +310,28 @@ pub enum Blame {
 }
 
 impl NotQuiet {
+    /// How to learn what comes when a queue's time is over.
+    fn patience(&self) -> &'static str {
+        if self.waits_for_a_clock() {
+            "\nthat is later than the limit: give it more time by `limits: { quiet: … }` of the manifest, or give its queue a shorter visibility"
+        } else {
+            ""
+        }
+    }
+
     /// Whether more is known than that it is not quiet: somebody forgot what has its end.
     pub fn is_more_than_late(&self) -> bool {
         matches!(self.pace, Pace::Stands { .. }) && self.reasons.iter().any(|told| told.forgotten)
+    }
+
+    /// Whether nothing goes round, and all that it waits for is over by a queue's clock: what
+    /// comes then nobody can tell.
+    fn waits_for_a_clock(&self) -> bool {
+        let goes_round = matches!(&self.pace, Pace::Stands { round: Some(_), .. });
+        let waits = |told: &Told| told.by_clock || told.reason.is_own_doing();
+        !goes_round
+            && self.reasons.iter().any(|told| told.by_clock)
+            && self.reasons.iter().all(waits)
     }
 
     /// Whom it speaks against.
@@ -315,7 +341,10 @@ impl NotQuiet {
         };
         if all(Reason::is_own_doing) {
             Blame::Scenario
-        } else if all(Reason::is_sight) || matches!(self.pace, Pace::GetsOn { .. }) {
+        } else if all(Reason::is_sight)
+            || matches!(self.pace, Pace::GetsOn { .. })
+            || self.waits_for_a_clock()
+        {
             Blame::Harness
         } else {
             Blame::System
@@ -343,6 +372,7 @@ mod tests {
             reason,
             more: String::new(),
             forgotten: false,
+            by_clock: false,
         }
     }
 
@@ -371,7 +401,7 @@ mod tests {
             Pace::Stands {
                 since: Duration::from_secs(30),
                 seq: 7,
-                round: String::new(),
+                round: None,
             }
         };
         let not_quiet = NotQuiet {
@@ -387,6 +417,29 @@ mod tests {
     fn a_system_that_stands_fails_and_one_that_gets_on_had_too_little_time() {
         assert_eq!(blame(vec![in_hand()], false), Blame::System);
         assert_eq!(blame(vec![in_hand()], true), Blame::Harness);
+    }
+
+    #[test]
+    fn what_a_clock_will_end_speaks_against_nobody_unless_it_goes_round() {
+        let not_quiet = |reasons: Vec<Told>, round| NotQuiet {
+            within: Duration::from_secs(30),
+            reasons,
+            own: Vec::new(),
+            pace: Pace::Stands {
+                since: Duration::from_secs(30),
+                seq: 7,
+                round,
+            },
+        };
+        let by_clock = || Told {
+            by_clock: true,
+            ..told(in_hand())
+        };
+        assert_eq!(not_quiet(vec![by_clock()], None).blame(), Blame::Harness);
+        let round = Some(("M1".to_owned(), 4));
+        assert_eq!(not_quiet(vec![by_clock()], round).blame(), Blame::System);
+        let other = vec![by_clock(), told(in_hand())];
+        assert_eq!(not_quiet(other, None).blame(), Blame::System);
     }
 
     #[test]
@@ -426,7 +479,7 @@ mod tests {
         let stands = || Pace::Stands {
             since: Duration::from_secs(30),
             seq: 7,
-            round: String::new(),
+            round: None,
         };
         assert!(not_quiet(true, stands()).is_more_than_late());
         assert!(!not_quiet(false, stands()).is_more_than_late());

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::super::deliveries::Delivery;
 use super::super::quiet::LONG_REST;
 use super::super::unrest::Reason;
 use super::state::{Receive, State};
@@ -65,6 +66,26 @@ impl Board {
         }));
         self.unticked(&state, &mut reasons);
         reasons
+    }
+
+    /// The deliveries that hide what a reason is about.
+    pub(in crate::rehearsal) fn hidden(&self, reason: &Reason) -> Vec<Delivery> {
+        let state = self.state();
+        match reason {
+            Reason::InHand { receipt, .. } => {
+                state.deliveries.get(receipt).cloned().into_iter().collect()
+            }
+            Reason::Queue {
+                dependency, queue, ..
+            } => {
+                let at = (dependency.clone(), queue.clone());
+                let served = self.0.queues.get(&at).unwrap_or(queue);
+                let mut hidden = state.deliveries.touched();
+                hidden.retain(|one| one.dependency == *dependency && one.queue == *served);
+                hidden
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Consumers that did not ask for more since their last effect.
