@@ -42,7 +42,10 @@ pub(super) fn judge(
         manifest: &manifest,
         entries: &entries,
     });
-    if !matches!(entries.last().map(|entry| &entry.event), Some(Event::Ended)) {
+    if !matches!(
+        entries.last().map(|entry| &entry.event),
+        Some(Event::Ended { .. })
+    ) {
         judgement.unproven.push(Finding::new(
             "the history breaks off before the rehearsal ended",
         ));

@@ -565,7 +565,12 @@ pub enum Event {
     /// Everything was counted, and the deployment is watched for a while longer.
     Lingers,
     /// The last line: the deployment is gone, and what was made for it is removed.
-    Ended,
+    Ended {
+        /// SHA-256 of all lines before, in hex, each with its end of line. Older histories
+        /// have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
+    },
     /// One value of the snapshot that totals are judged from.
     Counted {
         /// The total: `attempts started`.

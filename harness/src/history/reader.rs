@@ -4,6 +4,9 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
+
+use super::blob::hex;
 use super::kinds::Told;
 use super::{Entry, Event, SCHEMA, naming};
 
@@ -53,6 +56,16 @@ pub enum UnreadableHistory {
         "{path}:{line} is a call of a kind that no entry before it tells of; entries were taken out, so nothing follows from it"
     )]
     Kind {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
+    /// The last line's digest is not that of the lines before.
+    #[error(
+        "{path}:{line} ends a history whose lines were other ones; entries were taken out or changed, so nothing follows from it"
+    )]
+    Digest {
         /// Which file.
         path: PathBuf,
         /// Which line, from 1.
@@ -122,6 +135,7 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 
 fn append(path: &Path, text: &str, entries: &mut Vec<Entry>) -> Result<(), UnreadableHistory> {
     let mut told = Told::default();
+    let mut digest = Sha256::new();
     for (line, content) in (1..).zip(text.lines()) {
         let mut entry: Entry =
             serde_json::from_str(content).map_err(|source| match schema_of(content) {
@@ -151,6 +165,14 @@ fn append(path: &Path, text: &str, entries: &mut Vec<Entry>) -> Result<(), Unrea
                 line,
             });
         }
+        if let Event::Ended { digest: Some(own) } = &entry.event
+            && *own != hex(&digest.clone().finalize())
+        {
+            let path = path.to_owned();
+            return Err(UnreadableHistory::Digest { path, line });
+        }
+        digest.update(content);
+        digest.update(b"\n");
         naming::heed(entries, &entry);
         entries.push(entry);
     }
@@ -212,6 +234,27 @@ mod tests {
                 ..
             })
         ));
+    }
+
+    #[test]
+    fn a_history_from_which_entries_were_taken_out_is_refused_though_it_was_numbered_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let history = crate::history::History::begin(directory.path(), Vec::new()).unwrap();
+        history.append(serde_json::from_str::<Entry>(BEGAN).unwrap().event);
+        history.append(Event::Quiet);
+        history.append(Event::Lingers);
+        history.end();
+        let text = fs::read_to_string(history.path()).unwrap();
+        assert_eq!(read_text(&text).unwrap().len(), 4);
+        let lines: Vec<&str> = text.lines().collect();
+        let renumbered = [
+            lines[0].to_owned(),
+            lines[2].replace("\"seq\":3", "\"seq\":2"),
+            lines[3].replace("\"seq\":4", "\"seq\":3"),
+        ];
+        let read = read_text(&format!("{}\n", renumbered.join("\n")));
+        let refused = matches!(read, Err(UnreadableHistory::Digest { line: 3, .. }));
+        assert!(refused, "{read:?}");
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
+use super::blob::hex;
 use super::kinds::Kinds;
 use super::masking::Masking;
 use super::shelf::Shelf;
@@ -39,6 +41,8 @@ pub struct History {
 struct Inner {
     file: File,
     count: u64,
+    /// Of all lines so far.
+    digest: Sha256,
     entries: Vec<Entry>,
     /// At how many entries memory looks for those that are over.
     look: usize,
@@ -95,6 +99,7 @@ impl History {
             inner: Mutex::new(Inner {
                 file,
                 count: 0,
+                digest: Sha256::new(),
                 entries: Vec::new(),
                 look: LOOK,
                 kinds: Kinds::default(),
@@ -122,6 +127,16 @@ impl History {
         drop(inner);
         self.last.send_replace(seq);
         seq
+    }
+
+    /// Appends the last line, with a digest of all before: entries that are taken out later are
+    /// missed.
+    pub fn end(&self) {
+        let mut inner = self.inner();
+        let digest = Some(hex(&inner.digest.clone().finalize()));
+        let seq = self.write(&mut inner, Event::Ended { digest }, Hidden::default());
+        drop(inner);
+        self.last.send_replace(seq);
     }
 
     /// Appends a call with what it says and returns its place in the order.
@@ -166,6 +181,7 @@ impl History {
         let line = serde_json::to_string(&entry).expect("an event always serialises");
         let mut line = self.masking.line(line);
         line.push('\n');
+        inner.digest.update(line.as_bytes());
         if let Err(error) = inner.file.write_all(line.as_bytes()) {
             inner.trouble.get_or_insert(error);
         }

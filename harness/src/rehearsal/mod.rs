@@ -347,7 +347,7 @@ impl Rehearsal {
         if let Some(reason) = self.board.history().trouble() {
             self.board.history().append(Event::Trouble { reason });
         }
-        self.board.history().append(Event::Ended);
+        self.board.history().end();
     }
 
     /// The calls that were made, if the plan asked to keep them.

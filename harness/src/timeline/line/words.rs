@@ -399,7 +399,7 @@ pub(super) fn of_course(event: &Event) -> Draft {
         }
         Event::Quiet => Draft::new(Kind::Course, Notable, "everything is quiet"),
         Event::Lingers => Draft::new(Kind::Course, Plain, "watches what comes later"),
-        Event::Ended => Draft::new(Kind::Course, Plain, "ended"),
+        Event::Ended { .. } => Draft::new(Kind::Course, Plain, "ended"),
         Event::Counted {
             total,
             label,
