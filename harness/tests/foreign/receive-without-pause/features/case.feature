@@ -13,7 +13,7 @@ Feature: A consumer is patient with a queue that is ill
       | left in queue  | 0          |
       | receives begun | at most 40 |
     And the worker made 2 to 40 calls of ReceiveMessage
-    And the worker made at most 20 calls of "ReceiveMessage jobs" in any second
+    And the worker made at most 8 calls of "ReceiveMessage jobs" in any second
 
     Examples:
       | variant |
@@ -33,7 +33,7 @@ Feature: A consumer is patient with a queue that is ill
       | left in queue  | 0          |
       | receives begun | at most 40 |
     And the worker made 2 to 40 calls of ReceiveMessage
-    And the worker made at most 20 calls of "ReceiveMessage jobs" in any second
+    And the worker made at most 8 calls of "ReceiveMessage jobs" in any second
 
     Examples:
       | variant |
