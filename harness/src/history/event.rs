@@ -596,6 +596,17 @@ pub enum Event {
         /// The last stage that was kept.
         last_stage: Option<String>,
     },
+    /// What the system says of a message that has its end, read once everything is quiet.
+    Observed {
+        /// Which.
+        message: MessageName,
+        /// The end, as the manifest calls it.
+        end: String,
+        /// The observation that was made.
+        observation: String,
+        /// What it read; none: nothing.
+        value: Option<String>,
+    },
     /// Something that a call could not be attributed to although a trigger waits for it,
     /// or that must not be guessed.
     Doubt {

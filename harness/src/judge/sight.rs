@@ -1,12 +1,12 @@
 //! Doubts about the harness's own sight: what was seen and cannot be named, and what the
 //! manifest says and was never seen although something shows that it happened.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::totals::last_counted;
 use super::{Evidence, Finding, Ledger};
 use crate::history::{Attribution, Event};
-use crate::ids::{Author, CallId, DependencyName, MessageName, StageName};
+use crate::ids::{Author, CallId, DependencyName, MessageName, RoleName, StageName};
 use crate::manifest::{Binding, Pattern};
 use crate::protocol::redis::KeyPattern;
 
@@ -18,6 +18,7 @@ pub(super) fn doubts(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Finding> {
     doubts.extend(nameless_ends(evidence, ledger, &stages));
     doubts.extend(strange_jobs(evidence, ledger));
     doubts.extend(nameless_writes(ledger));
+    doubts.extend(strange_passages(evidence, ledger));
     doubts
 }
 
@@ -322,6 +323,94 @@ fn nameless_writes(ledger: &Ledger) -> Option<Finding> {
         );
         Finding::shown(text, places)
     })
+}
+
+/// Passages with messages that were never received.
+struct Strange<'e> {
+    dependency: &'e DependencyName,
+    places: Vec<u64>,
+    messages: BTreeSet<&'e MessageName>,
+}
+
+impl<'e> Strange<'e> {
+    fn at(dependency: &'e DependencyName) -> Self {
+        Self {
+            dependency,
+            places: Vec::new(),
+            messages: BTreeSet::new(),
+        }
+    }
+}
+
+/// Passages with messages that the role never received, while it received others, at a
+/// database of which nothing says where ids stand: a value that is a known id may be something
+/// else there.
+fn strange_passages(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Finding> {
+    let manifest = evidence.manifest;
+    let inferred = |stage: &StageName| match manifest.stages.get(stage).map(|it| &it.binding) {
+        Some(Binding::Boundary {
+            dependency,
+            pattern: Pattern::Statement(_) | Pattern::Transaction(_),
+            ..
+        }) => (!manifest.messages.recognise.contains_key(dependency)).then_some(dependency),
+        _ => None,
+    };
+    let delivered: HashMap<u64, &MessageName> = ledger
+        .accounts
+        .iter()
+        .flat_map(|(message, account)| account.delivered.iter().map(move |at| (*at, message)))
+        .collect();
+    let mut received: BTreeMap<&RoleName, BTreeSet<&MessageName>> = BTreeMap::new();
+    let mut made: BTreeSet<&MessageName> = BTreeSet::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Delivered { author, .. } => {
+                if let (Some(by), Some(message)) = (author.incarnation(), delivered.get(&entry.seq))
+                {
+                    received.entry(&by.role).or_default().insert(message);
+                }
+            }
+            Event::Made { message, .. } => {
+                made.insert(message);
+            }
+            _ => {}
+        }
+    }
+    let mut found: BTreeMap<(&StageName, &RoleName), Strange> = BTreeMap::new();
+    for entry in evidence.entries {
+        let Event::Stage {
+            stage,
+            incarnation,
+            message: Some(message),
+            ..
+        } = &entry.event
+        else {
+            continue;
+        };
+        let of_role = received.get(&incarnation.role);
+        let strange = of_role.is_some_and(|of| !of.contains(message)) && !made.contains(message);
+        if let (true, Some(dependency)) = (strange, inferred(stage)) {
+            let strange = found.entry((stage, &incarnation.role));
+            let strange = strange.or_insert_with(|| Strange::at(dependency));
+            strange.places.push(entry.seq);
+            strange.messages.insert(message);
+        }
+    }
+    let told = found.into_iter().map(|((stage, role), strange)| {
+        let Strange {
+            dependency,
+            places,
+            messages,
+        } = strange;
+        let messages: Vec<&MessageName> = messages.into_iter().collect();
+        let text = format!(
+            "the {role} passed `{stage}` with {}, which it never received, and received others (history: {}): nothing says where ids stand in `{dependency}`, and every known one counted; say it under `recognise`",
+            named(&messages),
+            listed(&places)
+        );
+        Finding::shown(text, places)
+    });
+    told.collect()
 }
 
 fn named(messages: &[&MessageName]) -> String {

@@ -74,6 +74,28 @@ pub struct Terminal {
     pub stage: StageName,
     /// Whether the job's outside write must have been performed (exactly once).
     pub requires_write: bool,
+    /// What is read of each message that ended so.
+    pub observed: Option<Observed>,
+}
+
+/// What the system itself says of a message that has its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// The observation.
+    pub observation: String,
+    /// What it reads; none: anything but nothing.
+    pub reads: Option<String>,
+}
+
+impl Observed {
+    /// Whether this is what it reads of a message that ended.
+    pub fn is_met_by(&self, value: Option<&str>) -> bool {
+        let value = value.map(str::trim).unwrap_or_default();
+        match &self.reads {
+            Some(reads) => value == reads,
+            None => !value.is_empty(),
+        }
+    }
 }
 
 /// A stage that nothing passes before another: sent before marked.

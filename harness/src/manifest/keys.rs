@@ -68,7 +68,7 @@ tables! {
     TOTAL: "total" = "witness" "claim" "labels" "always";
     WITNESS: "witness" = "add" "subtract" "distinct" "by";
     CLAIM: "claim" = "dependency" "query";
-    TERMINAL: "terminal" = "stage" "requires_write";
+    TERMINAL: "terminal" = "stage" "requires_write" "observation" "reads";
     ORDER: "order" = "stage" "after";
     ATTEMPTS: "attempts" = "started" "exhausted";
     EXHAUSTED: "exhausted" = "end" "by" "label" "limit" "counted" "content" "last_stage";

@@ -79,7 +79,9 @@ pub use dependency::{
 pub use duration::DurationFault;
 pub use edit::{Editor, Entry, NotEditable, Put};
 pub use error::{Invalid, ManifestError};
-pub use figures::{Attempts, Claim, Exhausted, Order, Terminal, Total, Witness, built_in_totals};
+pub use figures::{
+    Attempts, Claim, Exhausted, Observed, Order, Terminal, Total, Witness, built_in_totals,
+};
 pub use findings::Level;
 pub use json_path::{JsonPathFault, PathStep, show_json_path};
 pub use pipeline::{DECODERS, Pipeline, PipelineFault, Reading};
@@ -199,15 +201,29 @@ impl Manifest {
     pub fn unclaimed_ends(&self) -> Vec<String> {
         self.terminal
             .iter()
-            .filter(|(_, end)| !self.is_claimed(&end.stage))
+            .filter(|(_, end)| !self.is_backed(&end.stage))
             .map(|(name, end)| {
                 format!(
-                    "nothing but the stage `{}` tells of the end `{name}`: put a `claim` behind \
-                     a total that counts it, so that what was written and is gone again is found",
+                    "nothing but the stage `{}` tells of the end `{name}`: name an `observation` \
+                     of the end, or put a `claim` behind a total that counts it, so that what was \
+                     written and is gone again is found",
                     end.stage
                 )
             })
             .collect()
+    }
+
+    /// Whether the system itself is asked for what ends at a stage: for each message, or for
+    /// their number.
+    pub fn is_backed(&self, stage: &StageName) -> bool {
+        self.is_observed(stage) || self.is_claimed(stage)
+    }
+
+    /// Whether it is read of each message that ended at a stage.
+    pub fn is_observed(&self, stage: &StageName) -> bool {
+        let mut ends = self.terminal.values().filter(|end| end.stage == *stage);
+        ends.next().is_some_and(|end| end.observed.is_some())
+            && ends.all(|end| end.observed.is_some())
     }
 
     /// Whether the system's own claim is compared with the passages of a stage.

@@ -8,7 +8,7 @@ use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::source::Span;
 use super::table::{Table, list, named_things, number, text};
-use super::{Claim, Order, Query, Terminal, Total, Witness, built_in_totals};
+use super::{Claim, Observed, Order, Query, Terminal, Total, Witness, built_in_totals};
 use crate::ids::{DependencyName, StageName};
 
 /// No figure of a rehearsal comes near it.
@@ -232,6 +232,35 @@ pub(super) fn read_claim<'n>(
     })
 }
 
+/// The keys `observation` and `reads`.
+#[expect(
+    clippy::option_option,
+    reason = "like every reader: none after a mistake, and then none if the keys are missing"
+)]
+fn read_observed<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<Option<Observed>> {
+    let reads = table.text(cx, "reads")?;
+    let Some((name, span)) = table.text(cx, "observation")? else {
+        if let Some((_, span)) = reads {
+            cx.report(
+                span,
+                Defect::KeyDoesNotFit {
+                    key: "reads",
+                    table: table.title.clone(),
+                    belongs: "an end with `observation`",
+                },
+            );
+            return None;
+        }
+        return Some(None);
+    };
+    let known = cx.names.observations.clone();
+    cx.one_of(span, Noun::Observation, name, &known)?;
+    Some(Some(Observed {
+        observation: name.to_owned(),
+        reads: reads.map(|(reads, _)| reads.to_owned()),
+    }))
+}
+
 pub(super) fn read_terminal<'n>(
     cx: &mut Context<'n>,
     node: &'n Node,
@@ -269,11 +298,13 @@ pub(super) fn read_terminal<'n>(
             {
                 cx.report(node.anchor(), Defect::NoWriteRoute);
             }
+            let observed = read_observed(cx, &table);
             Some((
                 name.to_owned(),
                 Terminal {
                     stage: stage?,
                     requires_write: requires_write?,
+                    observed: observed?,
                 },
             ))
         })

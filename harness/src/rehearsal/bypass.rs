@@ -46,6 +46,7 @@ impl Rehearsal {
     /// trouble where messages were taken whose fate was not judged.
     pub(super) fn note_undeclared(&self) {
         for warning in self.board.note_consumers() {
+            self.venue.note_inferred(&warning);
             self.board.history().append(Event::Warned { warning });
         }
         for (dependency, service) in &self.dependencies.queues {

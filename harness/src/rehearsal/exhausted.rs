@@ -1,4 +1,4 @@
-//! What is on record of messages whose attempts are used up.
+//! What is on record of messages whose attempts are used up, and of those that have their end.
 
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
@@ -52,6 +52,49 @@ impl Rehearsal {
                 last_stage: last_stage.map(text),
                 message,
             });
+        }
+        Ok(())
+    }
+
+    /// Reads what the system says of each message that has an end to which an observation
+    /// belongs, for the judge; and of those that have none, whether it says that they ended.
+    pub(super) async fn note_observed(&mut self) -> Result<(), RehearsalError> {
+        let ends = self.manifest.terminal.clone();
+        for (end, observed) in ends
+            .iter()
+            .filter_map(|(end, it)| Some((end, it.observed.as_ref()?)))
+        {
+            let (ended, unsettled) = self.ledger(|ledger| {
+                let ended: Vec<MessageName> = ledger.ended(end).into_iter().cloned().collect();
+                let accounts = ledger.accounts.iter();
+                let unsettled = accounts.filter(|(_, account)| account.is_unsettled());
+                let names = unsettled.map(|(message, _)| message.clone());
+                (ended, names.collect::<Vec<_>>())
+            });
+            let observation = &observed.observation;
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            for message in ended {
+                if let Some(value) = self.on_record(Some(observation), &message).await? {
+                    self.board.history().append(Event::Observed {
+                        message,
+                        end: end.clone(),
+                        observation: observation.clone(),
+                        value: value.map(text),
+                    });
+                }
+            }
+            for message in unsettled {
+                let value = self.on_record(Some(observation), &message).await?;
+                let value = value.flatten().map(text);
+                if observed.reads.is_some() && observed.is_met_by(value.as_deref()) {
+                    self.board.doubt_once(&format!(
+                        "the system says of {message} that it ended (`{observation}` reads {:?}), \
+                         and `{}` was never seen to be passed with it: is that stage written right?",
+                        value.unwrap_or_default(),
+                        ends[end].stage
+                    ));
+                }
+            }
         }
         Ok(())
     }

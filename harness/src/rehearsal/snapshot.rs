@@ -95,6 +95,7 @@ impl Rehearsal {
                 .insert(name.to_owned(), Figure::from([(String::new(), value)]));
         }
         self.note_exhausted().await?;
+        self.note_observed().await?;
         if self.honours_keys() {
             let repetitions = Figure::from([(String::new(), self.evidence(repeated_writes))]);
             let name = OUTSIDE_REPETITIONS.to_owned();

@@ -194,13 +194,14 @@ impl Project for Suite {
     }
 
     fn remarks(&self, run: &RunInfo, shared: &Shared<Self>) -> Vec<String> {
+        let mut remarks = shared.inferred();
         // Of a selection it is no wonder.
         if !run.whole {
-            return Vec::new();
+            return remarks;
         }
         let never = shared.never_passed();
         if never.is_empty() {
-            return Vec::new();
+            return remarks;
         }
         let count = never.len();
         let (are, they) = if count == 1 {
@@ -208,10 +209,11 @@ impl Project for Suite {
         } else {
             ("stages were", "they")
         };
-        vec![format!(
+        remarks.push(format!(
             "{count} {are} passed by nobody in the whole run: {}; are {they} written right, and is there a scenario that leads there?",
             never.join(", ")
-        )]
+        ));
+        remarks
     }
 
     async fn finish(&self, shared: Arc<Shared<Self>>) -> Result<(), StepError> {

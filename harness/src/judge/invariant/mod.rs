@@ -13,6 +13,7 @@ mod expected_stop;
 mod finished_dead_letter;
 mod group_order;
 mod hidden;
+mod observed;
 mod one_end;
 mod open_attempts;
 mod order;
@@ -46,6 +47,7 @@ pub const ALL: &[(&str, Rule)] = &[
     (after_quiet::NAME, after_quiet::check),
     (hidden::NAME, hidden::check),
     (receipts::NAME, receipts::check),
+    (observed::NAME, observed::check),
 ];
 
 /// What a system may do and be right all the same, each with what its manifest makes of it.
@@ -71,6 +73,7 @@ pub(super) fn rests_on_absence(rule: &str) -> bool {
         received::NAME,
         exhausted::NAME,
         told::NAME,
+        observed::NAME,
         write_once::NEVER,
     ]
     .contains(&rule)

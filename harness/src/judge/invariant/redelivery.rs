@@ -2,7 +2,9 @@
 //! else it stays hidden for less time than the work takes, and nobody asks for more.
 //!
 //! An owner that asks for more messages and touches the one in its hand no more has let go
-//! of it: letting its time run out is how many consumers try again.
+//! of it: letting its time run out is how many consumers try again. So has one that said for
+//! how long it stays hidden, and did nothing about it since. Whoever then uses the receipt of
+//! old had not let go.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,13 +27,25 @@ struct Hold<'e> {
     asked: u64,
     /// Where its owner last did something about it.
     used: u64,
-    /// Where its owner asked for more since.
-    let_go: Option<u64>,
+    /// Whether that was to say how long it stays hidden: it may be given back so, or kept.
+    hidden: bool,
+    /// Where its owner asked for more last.
+    let_go: u64,
 }
 
 impl Hold<'_> {
+    /// Whether its owner seems to be done with it.
     fn is_let_go(&self) -> bool {
-        self.let_go.is_some_and(|at| at > self.used)
+        self.hidden || self.let_go > self.used
+    }
+
+    fn asked_for_more(&mut self, at: u64) {
+        self.let_go = self.let_go.max(at);
+    }
+
+    fn used(&mut self, at: u64, hidden: bool) {
+        self.used = at;
+        self.hidden = hidden;
     }
 }
 
@@ -65,6 +79,7 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                 author,
                 messages,
                 receipts,
+                actions,
                 ..
             } => {
                 let Some(by) = author.incarnation() else {
@@ -79,13 +94,20 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                         found.push(late.violation);
                     }
                 }
+                let asks = actions.iter().any(|action| action == "ReceiveMessage");
+                let hides = actions
+                    .iter()
+                    .any(|action| action.starts_with("ChangeMessageVisibility"));
                 for hold in holds.values_mut().filter(|hold| hold.owner == by) {
+                    if asks {
+                        hold.asked_for_more(entry.seq);
+                    }
                     let is_about = receipts.iter().any(|receipt| receipt == hold.receipt)
                         || messages
                             .iter()
                             .any(|message| whose.get(&hold.at) == Some(&message.as_str()));
                     if is_about {
-                        hold.used = entry.seq;
+                        hold.used(entry.seq, hides);
                     }
                 }
             }
@@ -98,12 +120,12 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                     hold.owner == incarnation && whose.get(&hold.at) == Some(&message.as_str())
                 };
                 for hold in holds.values_mut().filter(of) {
-                    hold.used = entry.seq;
+                    hold.used(entry.seq, false);
                 }
             }
             Event::Receiving { incarnation, .. } => {
                 for hold in holds.values_mut().filter(|hold| hold.owner == incarnation) {
-                    hold.let_go = Some(entry.seq);
+                    hold.asked_for_more(entry.seq);
                 }
             }
             Event::Delivered {
@@ -152,7 +174,8 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                             at_us: entry.at_us,
                             asked,
                             used: entry.seq,
-                            let_go: None,
+                            hidden: false,
+                            let_go: 0,
                         },
                     );
                 }
@@ -219,6 +242,22 @@ mod tests {
         })
     }
 
+    /// M1 is delivered to another process.
+    fn to_another(story: &Story) -> Story {
+        let other = Incarnation {
+            instance: 2,
+            ..packer(1)
+        };
+        let told = story.clone().delivered("M1", "copy");
+        let mut events = told.events().to_vec();
+        for event in events.iter_mut().rev().take(2) {
+            if let Event::Called { author, .. } | Event::Delivered { author, .. } = event {
+                *author = crate::ids::Author::Process(other.clone());
+            }
+        }
+        Story::of(events).calling_from(told.last_call().0)
+    }
+
     fn told(story: &Story) -> Vec<String> {
         let found = story.judged().warnings.into_iter();
         found
@@ -229,11 +268,11 @@ mod tests {
 
     #[test]
     fn a_message_that_comes_again_while_its_owner_works_is_told() {
-        let story = received().passed("tried", "M1").delivered("M1", "copy");
+        let story = to_another(&received().passed("tried", "M1"));
         let told = told(&story);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
-            told[0].contains("M1 was delivered to packer-1#1 0.0 s after packer-1#1"),
+            told[0].contains("M1 was delivered to packer-2#1 0.0 s after packer-1#1"),
             "{told:?}"
         );
         assert!(!story.broken_rules().contains(&NAME));
@@ -282,7 +321,7 @@ mod tests {
                 .accepted("M1")
                 .sent("M1", "copy")
                 .delivered("M1", "copy");
-            story.delivered("M1", "copy")
+            to_another(&story)
         };
         assert!(told(&comes_again(at_work.clone())).is_empty());
         let over = at_work.then(Event::Disarmed { fault: FaultId(1) });

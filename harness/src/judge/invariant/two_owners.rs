@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::history::Event;
-use crate::ids::{CallId, Incarnation, MessageName, StageName};
+use crate::ids::{CallId, DependencyName, Incarnation, MessageName, StageName};
 use crate::judge::{Evidence, Ledger, Violation};
-use crate::manifest::{Binding, Manifest, Pattern};
+use crate::manifest::{Binding, Manifest, Pattern, Protocol};
 use crate::tap::Side;
 
 pub(super) const NAME: &str = "one owner works on a job";
@@ -65,6 +65,7 @@ fn tenures<'e>(
     let mut tenures: BTreeMap<&MessageName, Vec<Tenure<'e>>> = BTreeMap::new();
     let mut calls: HashMap<CallId, (&Incarnation, &[MessageName])> = HashMap::new();
     let of_queues = calls_of_queues(evidence);
+    let work = Work::of(evidence.manifest);
     for entry in evidence.entries {
         let (by, about): (&Incarnation, &[MessageName]) = match &entry.event {
             Event::Delivered { author, queue, .. } => {
@@ -82,11 +83,13 @@ fn tenures<'e>(
             Event::Called {
                 call,
                 author,
+                dependency,
                 messages,
                 ..
             } => {
                 if let Some(by) = author.incarnation()
                     && !messages.is_empty()
+                    && work.is_at(dependency)
                 {
                     calls.insert(*call, (by, messages));
                 }
@@ -104,7 +107,7 @@ fn tenures<'e>(
                 incarnation,
                 message: Some(message),
                 ..
-            } if !of_queues.contains(call) && is_work(evidence.manifest, stage) => {
+            } if !of_queues.contains(call) && work.is_passing(stage) => {
                 (incarnation, std::slice::from_ref(message))
             }
             _ => continue,
@@ -134,9 +137,47 @@ fn calls_of_queues(evidence: Evidence<'_>) -> HashSet<CallId> {
         .collect()
 }
 
-/// Whether whoever passes a stage has changed something, or says that it is at work.
-fn is_work(manifest: &Manifest, stage: &StageName) -> bool {
-    match manifest.stages.get(stage).map(|stage| &stage.binding) {
+/// What counts as work. Where the manifest says what an attempt is, that, an outside write
+/// and an end do; else whatever changes something.
+struct Work<'e> {
+    manifest: &'e Manifest,
+    attempts: Option<&'e [StageName]>,
+}
+
+impl<'e> Work<'e> {
+    fn of(manifest: &'e Manifest) -> Self {
+        let attempts = manifest.attempts_witness();
+        Self {
+            manifest,
+            attempts: attempts.map(|witness| witness.add.as_slice()),
+        }
+    }
+
+    fn is_at(&self, dependency: &DependencyName) -> bool {
+        let outside = || {
+            let known = self.manifest.dependencies.get(dependency);
+            known.is_some_and(|known| matches!(known.protocol, Protocol::Http { .. }))
+        };
+        self.attempts.is_none() || outside()
+    }
+
+    /// Whether whoever passes a stage has changed something, or says that it is at work.
+    fn is_passing(&self, stage: &StageName) -> bool {
+        if self.manifest.is_end(stage) {
+            return true;
+        }
+        let bound = self.manifest.stages.get(stage).map(|stage| &stage.binding);
+        match self.attempts {
+            Some(attempts) => {
+                attempts.contains(stage) || matches!(bound, Some(Binding::Checkpoint(_)))
+            }
+            None => changes(bound),
+        }
+    }
+}
+
+fn changes(bound: Option<&Binding>) -> bool {
+    match bound {
         Some(Binding::Checkpoint(_)) => true,
         Some(Binding::Boundary { side, pattern, .. }) => {
             *side == Side::After

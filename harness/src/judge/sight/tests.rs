@@ -176,3 +176,45 @@ fn what_was_seen_outweighs_any_doubt() {
         .quiet();
     assert_eq!(story.judged().verdict, Verdict::Failed);
 }
+
+/// M1 is received by the packer, and a stage of it is passed with M2, which it never saw.
+fn passed_with_another() -> Story {
+    Story::new()
+        .accepted("M2")
+        .accepted("M1")
+        .sent("M1", "copy")
+        .delivered("M1", "copy")
+        .passed("tried", "M2")
+}
+
+#[test]
+fn an_inferred_id_of_a_message_that_was_never_received_is_doubted() {
+    use crate::judge::story::MANIFEST;
+    use crate::judge::{Evidence, judge};
+    let told = |story: &Story, said: bool| {
+        let mut manifest = MANIFEST.clone();
+        if !said {
+            manifest
+                .messages
+                .recognise
+                .shift_remove(&crate::ids::DependencyName::from("database"));
+        }
+        let judged = judge(Evidence {
+            manifest: &manifest,
+            entries: &story.entries(),
+        });
+        let doubts = judged.doubts.into_iter().map(|doubt| doubt.text);
+        doubts
+            .filter(|text| text.contains("passed `tried` with M2, which it never received"))
+            .count()
+    };
+    let strange = passed_with_another();
+    assert_eq!(told(&strange, false), 1);
+    assert_eq!(
+        told(&strange, true),
+        0,
+        "the manifest says where the id stands"
+    );
+    let received = strange.sent("M2", "other").delivered("M2", "other");
+    assert_eq!(told(&received, false), 0);
+}

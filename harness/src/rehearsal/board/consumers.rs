@@ -134,11 +134,35 @@ impl Board {
                 }
             }
         }
+        doubts.extend(self.taken_though_unconsumed());
         for doubt in doubts {
             self.doubt_once(&doubt);
         }
         inferred.extend(self.inferred_binds());
+        inferred.extend(self.state().uncertain.iter().cloned());
         inferred
+    }
+
+    /// Queues of which the manifest says that nobody takes messages from them, and somebody
+    /// asks them all the same.
+    fn taken_though_unconsumed(&self) -> Vec<String> {
+        let state = self.state();
+        let takers = state.takers.iter().filter(|(role, dependency, queue)| {
+            let of = self.0.manifest.dependencies.get(dependency);
+            let declared = of.and_then(|of| match &of.protocol {
+                Protocol::Sqs { queues } => queues.get(queue),
+                _ => None,
+            });
+            declared.is_some_and(|declared| declared.unconsumed)
+                && !self.is_asked_by_a_timer(role, dependency)
+        });
+        takers
+            .map(|(role, dependency, queue)| {
+                format!(
+                    "`{dependency}/{queue}` is said to be consumed by nobody (`consumed: false`), and the {role} asks it for messages"
+                )
+            })
+            .collect()
     }
 
     /// Databases where ids were recognised although nothing says where they stand.

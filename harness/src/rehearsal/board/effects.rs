@@ -36,7 +36,7 @@ impl Board {
         let passing = match &subject.effect {
             Effect::Whole => passing,
             Effect::Untold(sql) => {
-                if !manifest.is_claimed(stage) {
+                if !manifest.is_backed(stage) {
                     self.doubt_once(&untold(stage, sql));
                 }
                 // Where its row stood already it met a conflict, or the claim shows another.
@@ -102,7 +102,7 @@ impl Board {
     /// them, a difference would convict somebody of what was not seen.
     pub(super) fn doubt_hidden(&self, call: &Call, reply: &Reply) {
         for stage in stage::hidden(&self.0.manifest, call, reply) {
-            if self.0.manifest.is_end(&stage) && self.0.manifest.is_claimed(&stage) {
+            if self.0.manifest.is_end(&stage) && self.0.manifest.is_backed(&stage) {
                 self.doubt_once(&format!(
                     "a DO block names what the stage `{stage}` waits for, and no wire tells \
                      whether it did it: have the statement executed by itself, or bind the \
@@ -114,7 +114,7 @@ impl Board {
 }
 
 impl Board {
-    /// Ends of which a claim alone tells whether they stand, where none counts them: rows that
+    /// Ends of which the system alone tells whether they stand, where it is not asked: rows that
     /// are deleted again, and rows that a condition chose.
     pub(super) fn doubt_unbacked(&self, reply: &Reply) {
         let Reply::Postgres(reply) = reply else {
@@ -125,11 +125,19 @@ impl Board {
             let Some(stage) = manifest.stages.get(end) else {
                 continue;
             };
-            if manifest.is_claimed(end) {
+            if manifest.is_observed(end) {
                 continue;
             }
             let chosen = |statement: &&Statement| chooses_its_rows(stage, statement);
-            if let Some(statement) = reply.durable.iter().find(chosen) {
+            let chosen = reply.durable.iter().find(chosen);
+            if manifest.is_claimed(end) {
+                if let Some(statement) = chosen {
+                    let uncertain = counted_alone(end, &statement.sql);
+                    self.state().uncertain.insert(uncertain);
+                }
+                continue;
+            }
+            if let Some(statement) = chosen {
                 self.doubt_once(&untold(end, &statement.sql));
             }
             let Some(deletion) = deletion_of(stage) else {
@@ -203,13 +211,27 @@ fn deletion_of(stage: &Stage) -> Option<Sql> {
 }
 
 fn untold(stage: &StageName, sql: &str) -> String {
+    let shown = shortened(sql);
+    format!(
+        "the stage `{stage}` ends messages, and nothing tells which rows `{shown}` wrote, or \
+         whether it wrote any: name an `observation` of the end, put a `claim` behind a total \
+         that counts the stage, or bind it to a statement that writes by itself"
+    )
+}
+
+/// As many rows as messages may be other messages' rows.
+fn counted_alone(stage: &StageName, sql: &str) -> String {
+    let shown = shortened(sql);
+    format!(
+        "the stage `{stage}` ends messages, and a condition chooses which rows `{shown}` writes: \
+         a claim counts them and does not say whose they are; name an `observation` of the end"
+    )
+}
+
+fn shortened(sql: &str) -> String {
     let mut shown: String = sql.chars().take(120).collect();
     if shown.len() < sql.len() {
         shown.push('…');
     }
-    format!(
-        "the stage `{stage}` ends messages, and nothing tells which rows `{shown}` wrote, or \
-         whether it wrote any: put a `claim` behind a total that counts the stage, or bind it \
-         to a statement that writes by itself"
-    )
+    shown
 }

@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) ended: BTreeSet<(StageName, MessageName)>,
     /// What was doubted already.
     pub(super) doubted: BTreeSet<String>,
+    /// What rests on a count alone, in words.
+    pub(super) uncertain: BTreeSet<String>,
     pub(super) connections: u64,
     pub(super) faults: Vec<Armed>,
     pub(super) aliases: Aliases,

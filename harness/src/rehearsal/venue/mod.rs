@@ -76,6 +76,8 @@ pub struct Venue {
     means: Means,
     /// Stages that somebody passed in some rehearsal.
     passed: Mutex<BTreeSet<StageName>>,
+    /// What was taken from what was seen, because the manifest does not say it, in words.
+    inferred: Mutex<BTreeSet<String>>,
 }
 
 /// What a server of a rehearsal's own is started with.
@@ -182,6 +184,7 @@ impl Venue {
             rehearsals: AtomicU32::new(0),
             means,
             passed: Mutex::default(),
+            inferred: Mutex::default(),
         };
         for (name, origin) in &venue.databases {
             origin.make_template(name).await?;

@@ -1,4 +1,5 @@
-//! Which stages somebody passed in some rehearsal of the run.
+//! What the rehearsals of a run saw between them: which stages were passed, and what was
+//! taken from what was seen.
 
 use std::sync::PoisonError;
 
@@ -11,6 +12,18 @@ impl Venue {
     pub fn note_passed(&self, history: &History) {
         let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
         history.tally(|tally| passed.extend(tally.stages().cloned()));
+    }
+
+    /// Something was taken from what was seen, because the manifest does not say it.
+    pub(in crate::rehearsal) fn note_inferred(&self, told: &str) {
+        let mut inferred = self.inferred.lock().unwrap_or_else(PoisonError::into_inner);
+        inferred.insert(told.to_owned());
+    }
+
+    /// All that was taken from what was seen.
+    pub fn inferred(&self) -> Vec<String> {
+        let inferred = self.inferred.lock().unwrap_or_else(PoisonError::into_inner);
+        inferred.iter().cloned().collect()
     }
 
     /// The stages that nobody ever passed, each with what it is bound to.

@@ -416,6 +416,21 @@ pub(super) fn of_course(event: &Event) -> Draft {
             };
             Draft::new(Kind::Counted, Plain, format!("counts {total}{of}: {value}")).by(who)
         }
+        Event::Observed {
+            message,
+            observation,
+            value,
+            ..
+        } => Draft::new(
+            Kind::Counted,
+            Plain,
+            match value {
+                Some(value) => format!("its {observation} reads {value:?}"),
+                None => format!("there is no {observation} of it"),
+            },
+        )
+        .by("system")
+        .about([message]),
         Event::Exhausted { message, limit, .. } => Draft::new(
             Kind::Counted,
             Plain,
