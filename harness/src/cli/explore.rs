@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Args;
 
@@ -29,8 +30,8 @@ const ACCEPTED: &str = "rehearsal-explored.json";
 pub(super) struct ExploreArguments {
     #[command(flatten)]
     manifest: ManifestArgument,
-    /// What is done at each point: kill, terminate, lost-request, lost-reply, refused, twice;
-    /// several, or `all`
+    /// What is done at each point: kill, terminate, lost-request, lost-reply, refused, twice,
+    /// delivered-twice, delayed, paused; several, or `all`
     #[arg(
         long,
         value_name = "EFFECT",
@@ -47,6 +48,19 @@ pub(super) struct ExploreArguments {
     /// The message whose calls are struck
     #[arg(long, value_name = "MESSAGE", default_value = "M1")]
     of: String,
+    /// How many faults strike one rehearsal: 1, or 2 for pairs of them too
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    depth: u8,
+    /// How many pairs of faults are tried at most, chosen by the seed; all, where `--for` says
+    /// how long
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pairs: usize,
+    /// Begin no further point after this time: 10m
+    #[arg(long = "for", value_name = "TIME")]
+    until: Option<String>,
+    /// How often a fault strikes its message: once, or `every` time it passes there (poison)
+    #[arg(long, value_name = "TIMES", default_value = "once")]
+    times: Often,
     /// Try also boundaries that are one to a process that dies there
     #[arg(long)]
     unmerged: bool,
@@ -81,6 +95,13 @@ pub(super) struct ExploreArguments {
     seed: u64,
 }
 
+/// How often a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Often {
+    Once,
+    Every,
+}
+
 pub(super) fn explore<A: Application>(
     application: &A,
     arguments: &ExploreArguments,
@@ -106,7 +127,9 @@ pub(super) fn explore<A: Application>(
     surroundings.say(&defaults(&request, suite.manifest()));
     let suite = Arc::new(suite);
     let course = on_venue(&suite, &info, &request, surroundings)?;
+    let proving = Instant::now();
     let proven = prove(&suite, &info, &request, &course, surroundings)?;
+    let proving = proving.elapsed();
     let answer = Answer {
         plan: &course.plan,
         outcomes: &course.outcomes,
@@ -114,6 +137,13 @@ pub(super) fn explore<A: Application>(
     };
     let mut text = format!("\n{}{}\n", answer.tables(), answer.failures());
     text += &answer.summary(course.tried, course.took);
+    let _ = writeln!(
+        text,
+        "without faults {:.2} s, points {:.2} s, counterexamples {:.2} s",
+        course.survey.as_secs_f64(),
+        course.took.as_secs_f64(),
+        proving.as_secs_f64(),
+    );
     let _ = writeln!(text, "results: {}", request.directory.display());
     if course.interrupted {
         let _ = writeln!(
@@ -208,6 +238,15 @@ fn request(
         }
         processes.push(role);
     }
+    let until = arguments.until.as_deref().map(|written| {
+        crate::manifest::parse_duration(written).map_err(|fault| {
+            Halt::invalid(miette::miette!(
+                help = "write 30s, 10m, 1h",
+                "--for: `{written}`: {fault}"
+            ))
+        })
+    });
+    let until = until.transpose()?;
     let messages = u32::try_from(arguments.messages.get()).unwrap_or(u32::MAX);
     let number = arguments
         .of
@@ -232,6 +271,12 @@ fn request(
         processes,
         strikes,
         unmerged: arguments.unmerged,
+        every: arguments.times == Often::Every,
+        pairs: (arguments.depth > 1).then_some(match until {
+            Some(_) => usize::MAX,
+            None => arguments.pairs,
+        }),
+        until,
         jobs: arguments.jobs.unwrap_or_else(RunOptions::default_jobs),
         shard: arguments.shard,
         seed: arguments.seed,
@@ -366,11 +411,24 @@ fn told(progress: &Progress<'_>) -> String {
             "[{done:>3}/{of}] {:<9}  {}: the {}  {:.2} s, some {} s left\n",
             outcome.mark,
             outcome.point.strike,
-            outcome.point.class.boundary,
+            place(outcome),
             outcome.took.as_secs_f64(),
             left.as_secs(),
         ),
     }
+}
+
+/// Where a point is, with its second fault.
+fn place(outcome: &Outcome) -> String {
+    let mut place = outcome.point.class.boundary.to_string();
+    if let Some(then) = &outcome.point.then {
+        let _ = write!(
+            place,
+            ", and then {}: the {}",
+            then.strike, then.class.boundary
+        );
+    }
+    place
 }
 
 /// Writes a counterexample for each failure and runs all of them once more.
@@ -390,7 +448,7 @@ fn prove(
         return Ok(BTreeMap::new());
     }
     let directory = request.directory.join("counterexamples");
-    let files = write_counterexamples(&directory, request.messages, failed.iter().copied())
+    let files = write_counterexamples(&directory, failed.iter().copied())
         .map_err(|error| Halt::broken(miette::miette!("cannot write counterexamples: {error}")))?;
     surroundings.say(&format!(
         "\nrunning {} counterexample{} once more\n",

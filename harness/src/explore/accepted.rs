@@ -19,7 +19,10 @@ pub struct Accepted {
 impl Accepted {
     /// What an exploration found, as a list to compare with later.
     pub fn of(outcomes: &[Outcome]) -> Self {
-        let points = outcomes.iter();
+        // Which pairs are tried is chance.
+        let points = outcomes
+            .iter()
+            .filter(|outcome| outcome.point.then.is_none() || outcome.mark.is_failure());
         Self {
             points: points
                 .map(|outcome| (outcome.point.key(), outcome.mark))
@@ -49,7 +52,8 @@ impl Accepted {
         let mut regressions = Vec::new();
         for (point, mark) in &found.points {
             let accepted = self.points.get(point);
-            if *mark != Mark::Survived && accepted != Some(mark) {
+            let well = matches!(mark, Mark::Survived | Mark::Unreached);
+            if !well && accepted != Some(mark) {
                 let before = accepted.map_or_else(
                     || "a new point".to_owned(),
                     |accepted| format!("accepted as {accepted}"),

@@ -33,10 +33,19 @@ impl Answer<'_> {
     pub fn exit(&self) -> Exit {
         let exits = self.outcomes.iter().map(|outcome| outcome.mark.exit());
         let worst = exits.max().unwrap_or(Exit::Unproven);
-        if self.outcomes.len() < self.plan.points.len() {
+        // Of pairs a share is enough, which is told.
+        let alone = self.alone().count();
+        let tried = self.outcomes.iter().filter(|one| one.point.then.is_none());
+        if tried.count() < alone {
             return worst.max(Exit::Unproven);
         }
         worst
+    }
+
+    /// The points of one fault.
+    fn alone(&self) -> impl Iterator<Item = &Point> {
+        let points = self.plan.points.iter();
+        points.filter(|point| point.then.is_none())
     }
 
     /// A table for each process, in the order of its calls.
@@ -78,8 +87,10 @@ impl Answer<'_> {
             .iter()
             .map(|outcome| (outcome.point.key(), outcome))
             .collect();
-        let own = self.plan.points.iter();
-        for point in own.filter(|point| point.class.boundary.process == *role) {
+        for point in self
+            .alone()
+            .filter(|point| point.class.boundary.process == *role)
+        {
             let place = shortened(&point.class.boundary.place());
             let mark = found
                 .get(&point.key())
@@ -99,8 +110,12 @@ impl Answer<'_> {
             let Some(first) = group.first() else { continue };
             let _ = writeln!(text, "\n{} {}", sign(first.mark), first.mark.word());
             for outcome in &group {
-                let (strike, boundary) = (outcome.point.strike, &outcome.point.class.boundary);
-                let _ = writeln!(text, "    {strike}: the {boundary}");
+                for (index, part) in outcome.point.parts().iter().enumerate() {
+                    let (strike, boundary) = (part.strike, &part.class.boundary);
+                    let and = if index == 0 { "" } else { "and then " };
+                    let every = if part.every { ", every time" } else { "" };
+                    let _ = writeln!(text, "    {and}{strike}: the {boundary}{every}");
+                }
             }
             for reason in &first.reasons {
                 let _ = writeln!(text, "    {}", reason.replace('\n', "\n    "));
@@ -138,7 +153,8 @@ impl Answer<'_> {
     fn groups(&self) -> Vec<Vec<&Outcome>> {
         let mut groups: Vec<Vec<&Outcome>> = Vec::new();
         let bad = self.outcomes.iter();
-        for outcome in bad.filter(|outcome| outcome.mark != Mark::Survived) {
+        let well = [Mark::Survived, Mark::Unreached];
+        for outcome in bad.filter(|outcome| !well.contains(&outcome.mark)) {
             let same = |group: &&mut Vec<&Outcome>| {
                 group.first().is_some_and(|first| {
                     first.mark == outcome.mark
@@ -155,7 +171,21 @@ impl Answer<'_> {
         groups
     }
 
-    /// How much was tried, and what came of it, in two lines.
+    /// How many pairs of faults were tried, and of how many.
+    fn pairs(&self) -> String {
+        if self.plan.pairs == 0 {
+            return String::new();
+        }
+        let tried = self.outcomes.iter().filter(|one| one.point.then.is_some());
+        let tried = tried.count();
+        format!(
+            "pairs of faults: {tried} of {} tried ({} %)\n",
+            self.plan.pairs,
+            percent(tried, self.plan.pairs),
+        )
+    }
+
+    /// How much was tried, and what came of it, in a few lines.
     pub fn summary(&self, tried: usize, took: Duration) -> String {
         let count = |mark: Mark| self.outcomes.iter().filter(|one| one.mark == mark).count();
         let marks = [
@@ -164,6 +194,7 @@ impl Answer<'_> {
             Mark::Twice,
             Mark::Stuck,
             Mark::WrongEnd,
+            Mark::Unreached,
             Mark::Unproven,
             Mark::Error,
         ];
@@ -175,13 +206,15 @@ impl Answer<'_> {
         let tried_here: Vec<&Outcome> = self
             .outcomes
             .iter()
+            .filter(|outcome| outcome.point.then.is_none())
             .filter(|outcome| !matches!(outcome.mark, Mark::Unproven | Mark::Error))
             .collect();
-        let all: Vec<&Point> = self.plan.points.iter().collect();
+        let all: Vec<&Point> = self.alone().collect();
         let proven: Vec<&Point> = tried_here.iter().map(|outcome| &outcome.point).collect();
         let per_minute = pace(tried, took);
+        let pairs = self.pairs();
         format!(
-            "{} points: {}\ncoverage {} % ({} of {} boundaries{}) · {:.2} s · {per_minute} points a minute\n",
+            "{} points: {}\n{pairs}coverage {} % ({} of {} boundaries{}) · {:.2} s · {per_minute} points a minute\n",
             self.plan.points.len(),
             counts.join(", "),
             percent(Plan::covered(&proven), Plan::covered(&all)),
@@ -214,6 +247,7 @@ fn shown(mark: Mark) -> String {
 fn sign(mark: Mark) -> char {
     match mark {
         Mark::Survived => '✓',
+        Mark::Unreached => '·',
         Mark::Unproven => '?',
         Mark::Error => '!',
         Mark::Lost | Mark::Twice | Mark::Stuck | Mark::WrongEnd => '✗',

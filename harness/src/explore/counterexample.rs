@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
 use super::difference::{Difference, Place};
+use super::point::Point;
 use super::results::Outcome;
 use crate::gherkin::{Exit, RunResult};
 
@@ -65,7 +66,6 @@ pub struct Proven {
 /// When they cannot be written.
 pub fn write<'o>(
     directory: &Path,
-    messages: u32,
     outcomes: impl IntoIterator<Item = &'o Outcome>,
 ) -> std::io::Result<Vec<PathBuf>> {
     fs::create_dir_all(directory)?;
@@ -86,7 +86,7 @@ pub fn write<'o>(
         let words: Vec<&str> = slug.split('-').filter(|word| !word.is_empty()).collect();
         let slug: String = words.join("-").chars().take(60).collect();
         let file = directory.join(format!("{:02}-{slug}.feature", number + 1));
-        fs::write(&file, feature(messages, outcome))?;
+        fs::write(&file, feature(outcome.messages, outcome))?;
         files.push(file);
     }
     Ok(files)
@@ -94,32 +94,30 @@ pub fn write<'o>(
 
 /// The feature of an outcome.
 pub(super) fn feature(messages: u32, outcome: &Outcome) -> String {
-    let boundary = &outcome.point.class.boundary;
-    let (process, strike) = (&boundary.process, outcome.point.strike);
-    let phrase = strike.phrase(boundary.side, outcome.point.protocol());
-    let whose = boundary
-        .message
-        .as_ref()
-        .map_or_else(|| "any message".to_owned(), ToString::to_string);
-    let times = match boundary.nth {
-        1 => "once".to_owned(),
-        nth => format!("on time {nth}"),
-    };
+    let lines: Vec<String> = outcome.point.parts().iter().flat_map(struck).collect();
     let declared = match messages {
         1 => "message M1".to_owned(),
         many => format!("messages M1 to M{many}"),
     };
     let mut text = format!(
-        "Feature: found by exploring: {}\n\n  Scenario: the {process} {phrase} {:?}\n",
-        outcome.mark, boundary.call
+        "Feature: found by exploring: {}\n\n  Scenario: {}\n",
+        outcome.mark,
+        lines.join(", and ").replace('"', "'"),
     );
     let _ = writeln!(text, "    Given the {declared}");
     let _ = writeln!(text, "    And databases hand out large numbers");
-    let _ = writeln!(
-        text,
-        "    And the {process} {phrase} \"{}\" of {whose} {times}",
-        boundary.call
-    );
+    for part in outcome.point.parts() {
+        if part.strike.gives_away() {
+            let process = &part.class.boundary.process;
+            let line = format!("    And 2 instances of the {process} run\n");
+            if !text.contains(&line) {
+                text += &line;
+            }
+        }
+    }
+    for line in &lines {
+        let _ = writeln!(text, "    And {line}");
+    }
     for number in 1..=messages {
         let keyword = if number == 1 { "When" } else { "And" };
         let _ = writeln!(
@@ -148,6 +146,28 @@ pub(super) fn feature(messages: u32, outcome: &Outcome) -> String {
         }
     }
     text
+}
+
+/// What a feature says of what is done at a point, for each effect.
+fn struck(point: &Point) -> Vec<String> {
+    let boundary = &point.class.boundary;
+    let whose = boundary
+        .message
+        .as_ref()
+        .map_or_else(|| "any message".to_owned(), ToString::to_string);
+    let times = match boundary.nth {
+        _ if point.every => "every time".to_owned(),
+        1 => "once".to_owned(),
+        nth => format!("on time {nth}"),
+    };
+    let phrases = point.strike.phrases(boundary.side, point.protocol());
+    let lines = phrases.into_iter().map(|phrase| {
+        format!(
+            "the {} {phrase} \"{}\" of {whose} {times}",
+            boundary.process, boundary.call
+        )
+    });
+    lines.collect()
 }
 
 /// What stands in a table where nothing should be.

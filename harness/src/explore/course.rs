@@ -41,6 +41,12 @@ pub struct Request {
     pub strikes: Vec<Strike>,
     /// Whether boundaries are tried that are one to a dying process.
     pub unmerged: bool,
+    /// Whether faults strike at every passage.
+    pub every: bool,
+    /// How many pairs of faults are tried; none: no pairs.
+    pub pairs: Option<usize>,
+    /// When no further point is begun.
+    pub until: Option<Duration>,
     /// How many rehearsals run side by side.
     pub jobs: NonZeroUsize,
     /// Which share of the points.
@@ -127,6 +133,8 @@ pub struct Course {
     pub outcomes: Vec<Outcome>,
     /// How long all points took.
     pub took: Duration,
+    /// How long the rehearsals without faults took.
+    pub survey: Duration,
     /// How many were tried in this run.
     pub tried: usize,
     /// Whether it was cut short.
@@ -144,7 +152,11 @@ pub async fn explore(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Course, ExploreError> {
     let begun = Instant::now();
-    let explorer = Explorer { venue, request };
+    let explorer = Explorer {
+        venue,
+        request,
+        messages: request.messages,
+    };
     let (baseline, plan) = tokio::select! {
         found = explorer.without_faults() => found?,
         () = interrupt.raised() => return Err(ExploreError::Interrupted),
@@ -178,59 +190,143 @@ pub async fn explore(
         took: begun.elapsed(),
         left_out: baseline.left_out(),
     });
+    let survey = begun.elapsed();
     let begun = Instant::now();
-    let (before, todo) = (outcomes.len(), open.len());
-    let trying = open.into_iter().map(|(index, point)| {
-        let (explorer, baseline) = (&explorer, &baseline);
-        async move {
-            if interrupt.is_raised() {
-                return None;
-            }
-            Some((index, explorer.try_point(index, point, baseline).await))
-        }
-    });
-    let mut trying = futures::stream::iter(trying).buffer_unordered(request.jobs.get());
-    loop {
-        let next = tokio::select! {
-            next = trying.next() => next,
-            () = interrupt.urgent() => break,
-        };
-        let Some(next) = next else { break };
-        let Some((index, outcome)) = next else {
-            continue;
-        };
-        results.keep(&outcome)?;
-        let outcome = outcomes.entry(index).or_insert(outcome);
-        let outcome = outcome.clone();
-        let tried = outcomes.len() - before;
-        let per_point = begun
-            .elapsed()
-            .div_f64(f64::from(u32::try_from(tried).unwrap_or(1)));
-        tell(Progress::Tried {
-            outcome: &outcome,
-            done: outcomes.len(),
-            of: all,
-            left: per_point.saturating_mul(u32::try_from(todo - tried).unwrap_or_default()),
-        });
+    let mut trying = Trying {
+        explorer: &explorer,
+        baseline: &baseline,
+        interrupt,
+        results,
+        before: outcomes.len(),
+        todo: open.len(),
+        all,
+        outcomes,
+        begun,
+        stopped: false,
+    };
+    // A pair is tried once it is known that neither fault alone is too much.
+    let (alone, pairs): (Vec<_>, Vec<_>) = open
+        .into_iter()
+        .partition(|(_, point)| point.then.is_none());
+    let cut = trying.try_all(alone, tell).await? || trying.try_all(pairs, tell).await?;
+    let Trying {
+        outcomes,
+        before,
+        stopped,
+        ..
+    } = trying;
+    let took = begun.elapsed();
+    let tried = outcomes.len() - before;
+    let complete = outcomes.len() >= all;
+    let mut outcomes: Vec<Outcome> = outcomes.into_values().collect();
+    if !cut {
+        explorer.with_one_message(&mut outcomes, interrupt).await?;
     }
-    drop(trying);
     Ok(Course {
-        interrupted: outcomes.len() < all,
-        tried: outcomes.len() - before,
-        outcomes: outcomes.into_values().collect(),
-        took: begun.elapsed(),
+        interrupted: cut || (!complete && !stopped),
+        tried,
+        outcomes,
+        took,
+        survey,
         plan,
     })
 }
 
+/// Points that are being tried.
+struct Trying<'a> {
+    explorer: &'a Explorer<'a>,
+    baseline: &'a Baseline,
+    interrupt: &'a Interrupt,
+    results: Results,
+    outcomes: BTreeMap<usize, Outcome>,
+    before: usize,
+    todo: usize,
+    all: usize,
+    begun: Instant,
+    /// Whether its time was over before all were tried.
+    stopped: bool,
+}
+
+impl Trying<'_> {
+    /// Tries points side by side; true: it was cut short.
+    async fn try_all(
+        &mut self,
+        open: Vec<(usize, &Point)>,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<bool, ExploreError> {
+        let (explorer, baseline, interrupt) = (self.explorer, self.baseline, self.interrupt);
+        let failed: BTreeSet<String> = self
+            .outcomes
+            .values()
+            .filter(|outcome| !matches!(outcome.mark, Mark::Survived | Mark::Unreached))
+            .map(|outcome| outcome.point.key())
+            .collect();
+        let limit = explorer.request.until.map(|until| self.begun + until);
+        let count = open.len();
+        let failed = &failed;
+        let trying = open.into_iter().map(|(index, point)| async move {
+            let over = limit.is_some_and(|limit| Instant::now() >= limit);
+            if interrupt.is_raised() || over {
+                return None;
+            }
+            let known = point
+                .parts()
+                .into_iter()
+                .find(|part| point.then.is_some() && failed.contains(&part.key()));
+            let outcome = match known {
+                Some(part) => Outcome::known(point, &part),
+                None => explorer.try_point(index, point, baseline).await,
+            };
+            Some((index, outcome))
+        });
+        let mut trying =
+            futures::stream::iter(trying).buffer_unordered(explorer.request.jobs.get());
+        let mut tried = 0;
+        loop {
+            let next = tokio::select! {
+                next = trying.next() => next,
+                () = interrupt.urgent() => return Ok(true),
+            };
+            let Some(next) = next else { break };
+            let Some((index, outcome)) = next else {
+                continue;
+            };
+            tried += 1;
+            self.results.keep(&outcome)?;
+            self.outcomes.insert(index, outcome);
+            self.report(index, tell);
+        }
+        self.stopped |= tried < count && !interrupt.is_raised();
+        Ok(interrupt.is_raised() && tried < count)
+    }
+
+    fn report(&self, index: usize, tell: &mut dyn FnMut(Progress<'_>)) {
+        let tried = self.outcomes.len() - self.before;
+        let elapsed = self.begun.elapsed();
+        let per_point = elapsed.div_f64(f64::from(u32::try_from(tried).unwrap_or(1).max(1)));
+        let rest = u32::try_from(self.todo.saturating_sub(tried)).unwrap_or_default();
+        let left = per_point.saturating_mul(rest);
+        let until = self.explorer.request.until;
+        tell(Progress::Tried {
+            outcome: &self.outcomes[&index],
+            done: self.outcomes.len(),
+            of: self.all,
+            left: until.map_or(left, |until| left.min(until.saturating_sub(elapsed))),
+        });
+    }
+}
+
+#[derive(Clone, Copy)]
 struct Explorer<'a> {
     venue: &'a Arc<Venue>,
     request: &'a Request,
+    /// How many messages each rehearsal submits.
+    messages: u32,
 }
 
 impl Explorer<'_> {
     fn messages(&self) -> Vec<MessageName> {
-        let names = (1..=self.request.messages).map(|number| format!("M{number}"));
+        let names = (1..=self.messages).map(|number| format!("M{number}"));
         names.map(MessageName::new).collect()
     }
 
@@ -244,18 +340,56 @@ impl Explorer<'_> {
                 real_time: false,
             },
             messages: self.messages(),
-            faults: point.map(Point::fault).into_iter().collect(),
+            faults: point.map(Point::faults).unwrap_or_default(),
+            instances: self.company(point.map_or(&[], std::slice::from_ref)),
             offset,
             directory: self.request.directory.join("points").join(name),
             recorded: false,
         }
     }
 
+    /// Two instances at least of everybody who takes messages from a queue.
+    fn in_company(&self) -> Vec<(RoleName, u32)> {
+        let processes = self.venue.manifest().processes.iter();
+        let consumers = processes.filter(|(_, process)| !process.consumes.is_empty());
+        consumers
+            .filter(|(_, process)| process.instances > 0)
+            .map(|(role, process)| (role.clone(), process.instances.max(2)))
+            .collect()
+    }
+
+    /// Whoever is to take what others lose needs to be there: a second instance.
+    fn company(&self, points: &[Point]) -> Vec<(RoleName, u32)> {
+        let mut roles: BTreeSet<RoleName> = BTreeSet::new();
+        for part in points.iter().flat_map(Point::parts) {
+            if part.strike.gives_away() {
+                roles.insert(part.class.boundary.process);
+            }
+        }
+        let processes = &self.venue.manifest().processes;
+        let several = roles.into_iter().filter_map(|role| {
+            let instances = processes.get(&role)?.instances;
+            Some((role, instances.max(2)))
+        });
+        several.collect()
+    }
+
     /// Two rehearsals without faults: what is durable then, and where faults can strike.
     async fn without_faults(&self) -> Result<(Baseline, Plan), ExploreError> {
         let manifest = self.venue.manifest();
-        let first = rehearse(self.venue, self.order("no-fault-1", OFFSETS[0], None));
-        let second = rehearse(self.venue, self.order("no-fault-2", OFFSETS[1], None));
+        let name = |number: u32| format!("no-fault-{number}-of-{}", self.messages);
+        let first = rehearse(self.venue, self.order(&name(1), OFFSETS[0], None));
+        let mut company = self.order(&name(2), OFFSETS[1], None);
+        if self
+            .request
+            .strikes
+            .iter()
+            .any(|strike| strike.gives_away())
+        {
+            // What tells instances apart is not compared.
+            company.instances = self.in_company();
+        }
+        let second = rehearse(self.venue, company);
         let (first, second) = futures::join!(first, second);
         let (first, second) = (first?, second?);
         for trial in [&first, &second] {
@@ -269,6 +403,8 @@ impl Explorer<'_> {
             processes: &self.request.processes,
             strikes: &self.request.strikes,
             unmerged: self.request.unmerged,
+            every: self.request.every,
+            pairs: self.request.pairs.map(|most| (most, self.request.seed)),
         };
         let plan = Plan::of(manifest, &first.survey, &wish);
         if plan.points.is_empty() {
@@ -282,6 +418,37 @@ impl Explorer<'_> {
         Ok((baseline, plan))
     }
 
+    /// Tells failures with one message where one is enough.
+    async fn with_one_message(
+        &self,
+        outcomes: &mut [Outcome],
+        interrupt: &Interrupt,
+    ) -> Result<(), ExploreError> {
+        let enough = self.messages > 1 && self.request.of.as_str() == "M1";
+        if !enough || !outcomes.iter().any(|outcome| outcome.mark.is_failure()) {
+            return Ok(());
+        }
+        let alone = Explorer {
+            messages: 1,
+            ..*self
+        };
+        // Alone the message may take another course, and there is nothing to compare with.
+        let Ok((baseline, _)) = alone.without_faults().await else {
+            return Ok(());
+        };
+        let failures = outcomes.iter_mut().enumerate();
+        for (index, outcome) in failures.filter(|(_, outcome)| outcome.mark.is_failure()) {
+            if interrupt.is_raised() {
+                return Err(ExploreError::Interrupted);
+            }
+            let again = alone.try_point(index, &outcome.point, &baseline).await;
+            if again.mark == outcome.mark {
+                *outcome = again;
+            }
+        }
+        Ok(())
+    }
+
     /// Tries a point; one at which the fault does not land is tried again. What cannot be
     /// run is an error of this point alone.
     async fn try_point(&self, index: usize, point: &Point, baseline: &Baseline) -> Outcome {
@@ -289,7 +456,12 @@ impl Explorer<'_> {
         let mut tries = 0;
         loop {
             tries += 1;
-            let name = format!("{:04}-{tries}", index + 1);
+            let fewer = if self.messages < self.request.messages {
+                "alone-"
+            } else {
+                ""
+            };
+            let name = format!("{fewer}{:04}-{tries}", index + 1);
             let order = self.order(&name, OFFSETS[0], Some(point));
             let directory = order.directory.clone();
             let trial = match rehearse(self.venue, order).await {
@@ -299,8 +471,11 @@ impl Explorer<'_> {
                 }
             };
             let differences = baseline.differences(&trial.durable, &self.excused(&trial));
-            let (mark, reasons) = Mark::of(&trial, &differences);
-            if mark == Mark::Survived {
+            let (mut mark, reasons) = Mark::of(&trial, &differences);
+            if matches!(mark, Mark::Survived | Mark::Unproven) && trial.unreached {
+                mark = Mark::Unreached;
+            }
+            if matches!(mark, Mark::Survived | Mark::Unreached) {
                 // Of what went well nobody reads the history; there may be thousands.
                 let _ = fs::remove_dir_all(&directory);
             }
@@ -310,21 +485,39 @@ impl Explorer<'_> {
             let expected = Expected::of(baseline, &differences);
             return Outcome {
                 point: point.clone(),
+                messages: self.messages,
                 mark,
                 reasons,
                 tries,
                 took: begun.elapsed(),
-                history: (mark != Mark::Survived).then_some(trial.history),
+                history: (!matches!(mark, Mark::Survived | Mark::Unreached))
+                    .then_some(trial.history),
                 expected,
             };
         }
     }
 
-    /// Messages with an end that the manifest allows under faults.
+    /// Messages with an end that the manifest allows under faults; one that is struck every
+    /// time may also be put aside for a person.
     fn excused(&self, trial: &Trial) -> Vec<MessageName> {
-        let allowed: BTreeSet<&String> = self.venue.manifest().explore.allowed.iter().collect();
+        let manifest = self.venue.manifest();
+        let allowed: BTreeSet<&String> = manifest.explore.allowed.iter().collect();
         let ends = trial.ends.iter();
         let excused = ends.filter(|(_, end)| allowed.contains(end));
-        excused.map(|(message, _)| message.clone()).collect()
+        let mut excused: Vec<MessageName> = excused.map(|(message, _)| message.clone()).collect();
+        let aside = || {
+            let queues = manifest.dead_letter_queues();
+            queues.iter().any(|queue| {
+                trial
+                    .durable
+                    .queues
+                    .get(queue)
+                    .is_some_and(|count| *count > 0)
+            })
+        };
+        if trial.for_ever && !excused.contains(&self.request.of) && aside() {
+            excused.push(self.request.of.clone());
+        }
+        excused
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
@@ -26,17 +27,30 @@ pub enum Strike {
     Refused,
     /// The dependency gets the call twice.
     Twice,
+    /// The queue hands the message out again while the process works on it.
+    DeliveredTwice,
+    /// The call arrives so late that somebody else has got the message meanwhile.
+    Delayed,
+    /// The process stands still so long that somebody else has got the message meanwhile.
+    Paused,
 }
+
+/// How long what is to outlast the visibility of a message takes: its visibility ends at
+/// once, and whoever gets it then has this time for it.
+const OUTLASTING: Duration = Duration::from_millis(1500);
 
 impl Strike {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::Kill,
         Self::Terminate,
         Self::LostRequest,
         Self::LostReply,
         Self::Refused,
         Self::Twice,
+        Self::DeliveredTwice,
+        Self::Delayed,
+        Self::Paused,
     ];
 
     /// As the command line writes it.
@@ -48,6 +62,9 @@ impl Strike {
             Self::LostReply => "lost-reply",
             Self::Refused => "refused",
             Self::Twice => "twice",
+            Self::DeliveredTwice => "delivered-twice",
+            Self::Delayed => "delayed",
+            Self::Paused => "paused",
         }
     }
 
@@ -62,7 +79,12 @@ impl Strike {
         match self {
             Self::Kill | Self::Terminate => None,
             Self::LostReply => Some(Side::After),
-            Self::LostRequest | Self::Refused | Self::Twice => Some(Side::Before),
+            Self::LostRequest
+            | Self::Refused
+            | Self::Twice
+            | Self::DeliveredTwice
+            | Self::Delayed
+            | Self::Paused => Some(Side::Before),
         }
     }
 
@@ -71,31 +93,45 @@ impl Strike {
         self != Self::Twice || protocol != DependencyProtocol::Postgres
     }
 
-    pub(super) fn effect(self, protocol: DependencyProtocol) -> Effect {
-        match self {
+    /// Whether it strikes somebody who has a message of a queue in hand, and gives that to
+    /// somebody else.
+    pub fn gives_away(self) -> bool {
+        matches!(self, Self::DeliveredTwice | Self::Delayed | Self::Paused)
+    }
+
+    pub(super) fn effects(self, protocol: DependencyProtocol) -> Vec<Effect> {
+        vec![match self {
             Self::Kill => Effect::Signal(Signal::SIGKILL),
             Self::Terminate => Effect::Signal(Signal::SIGTERM),
             Self::LostRequest => Effect::LoseRequest,
             Self::LostReply => Effect::LoseReply,
             Self::Refused => Effect::Answer(refusal(protocol).to_owned()),
             Self::Twice => Effect::Duplicate,
-        }
+            Self::DeliveredTwice => Effect::Reappear,
+            Self::Delayed => return vec![Effect::Reappear, Effect::Delay(OUTLASTING)],
+            Self::Paused => return vec![Effect::Reappear, Effect::Pause(OUTLASTING)],
+        }]
     }
 
-    /// What a feature says of a process: `is killed before`.
-    pub(super) fn phrase(self, side: Side, protocol: DependencyProtocol) -> String {
+    /// What a feature says of a process, for each of its effects: `is killed before`.
+    pub(super) fn phrases(self, side: Side, protocol: DependencyProtocol) -> Vec<String> {
         let at = match side {
             Side::Before => "before",
             Side::After => "after",
         };
-        match self {
+        let outlasts = || "outlasts the visibility before".to_owned();
+        let time = format!("{}ms", OUTLASTING.as_millis());
+        vec![match self {
             Self::Kill => format!("is killed {at}"),
             Self::Terminate => format!("gets SIGTERM {at}"),
             Self::LostRequest => "loses its request at".to_owned(),
             Self::LostReply => "loses the reply at".to_owned(),
             Self::Refused => format!("is refused with {} at", refusal(protocol)),
             Self::Twice => "is heard twice at".to_owned(),
-        }
+            Self::DeliveredTwice => outlasts(),
+            Self::Delayed => return vec![outlasts(), format!("is delayed by {time} at")],
+            Self::Paused => return vec![outlasts(), format!("is paused for {time} before")],
+        }]
     }
 }
 

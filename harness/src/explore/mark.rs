@@ -9,12 +9,17 @@ use super::trial::Trial;
 use crate::gherkin::Exit;
 use crate::judge::{Finding, Violation};
 
+/// The rule that nobody dies whom no fault killed.
+const UNASKED: &str = "no process dies unasked";
+
 /// What became of the system at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
     /// All that is durable is as it is without faults, or as the manifest allows.
     Survived,
+    /// The second fault of a pair was never reached: behind the first nobody passes there.
+    Unreached,
     /// The fault did not land: nothing is proven.
     Unproven,
     /// The harness or its environment failed, or could not tell.
@@ -34,6 +39,7 @@ impl Mark {
     pub fn word(self) -> &'static str {
         match self {
             Self::Survived => "survived",
+            Self::Unreached => "never met",
             Self::Unproven => "unproven",
             Self::Error => "error",
             Self::Lost => "lost",
@@ -46,7 +52,7 @@ impl Mark {
     /// What it means of a system to which nothing was done.
     pub(crate) fn without_faults(self) -> &'static str {
         match self {
-            Self::Survived => "does what it should",
+            Self::Survived | Self::Unreached => "does what it should",
             Self::Unproven => "shows too little",
             Self::Error => "cannot be watched",
             Self::Stuck => "does not come to rest",
@@ -65,7 +71,7 @@ impl Mark {
     /// How a run with this mark exits.
     pub fn exit(self) -> Exit {
         match self {
-            Self::Survived => Exit::Passed,
+            Self::Survived | Self::Unreached => Exit::Passed,
             Self::Unproven => Exit::Unproven,
             Self::Error => Exit::Broken,
             Self::Lost | Self::Twice | Self::Stuck | Self::WrongEnd => Exit::Failed,
@@ -75,7 +81,7 @@ impl Mark {
     /// What the system should have done, in a sentence.
     pub fn rule(self) -> Option<&'static str> {
         match self {
-            Self::Survived | Self::Unproven | Self::Error => None,
+            Self::Survived | Self::Unreached | Self::Unproven | Self::Error => None,
             Self::Lost => Some(
                 "whatever is accepted must be durable before its source is told that it is done",
             ),
@@ -90,9 +96,13 @@ impl Mark {
     /// The mark of a rehearsal, with its reasons.
     pub(crate) fn of(trial: &Trial, differences: &[Difference]) -> (Self, Vec<String>) {
         let judgement = &trial.judgement;
-        let broken: Vec<String> = judgement
-            .violations
-            .iter()
+        // What becomes of messages counts: a process that ends at an error, and is started
+        // again, may be as right as one that goes on.
+        let violations = || {
+            let all = judgement.violations.iter();
+            all.filter(|violation| !(trial.struck && violation.invariant == UNASKED))
+        };
+        let broken: Vec<String> = violations()
             .map(|violation| format!("{}: {}", violation.invariant, violation.text))
             .collect();
         if !judgement.errors.is_empty() {
@@ -106,14 +116,15 @@ impl Mark {
         reasons.extend(differences.iter().map(ToString::to_string));
         if let Some(unrest) = &trial.unrest {
             reasons.push(unrest.text.clone());
-            let mark = if unrest.own_doing {
+            // Who is struck every time and never given up is tried for ever.
+            let mark = if unrest.own_doing && !trial.for_ever {
                 Self::Unproven
             } else {
                 Self::Stuck
             };
             return (mark, reasons);
         }
-        let mut marks: Vec<Self> = judgement.violations.iter().map(by_rule).collect();
+        let mut marks: Vec<Self> = violations().map(by_rule).collect();
         marks.extend(differences.iter().map(Difference::mark));
         (Self::gravest(&marks).unwrap_or(Self::Survived), reasons)
     }

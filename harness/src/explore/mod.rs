@@ -18,6 +18,7 @@ mod difference;
 mod durability;
 mod effect;
 mod mark;
+mod pairs;
 mod point;
 mod results;
 mod trial;

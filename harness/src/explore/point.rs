@@ -11,11 +11,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::effect::Strike;
+use super::pairs;
 use crate::fault::{Fault, Point as FaultPoint, Times, Whose};
 use crate::ids::{Incarnation, MessageName, RoleName};
 use crate::manifest::{DependencyProtocol, Manifest};
 use crate::rehearsal::Site;
-use crate::shape::{Shape, Wanted};
+use crate::shape::{Asked, Shape, Wanted};
 use crate::tap::Side;
 
 /// One boundary of a call, as it can be found again in another rehearsal.
@@ -49,6 +50,12 @@ pub struct Point {
     pub class: Class,
     /// What.
     pub strike: Strike,
+    /// Whether it strikes at every passage of the message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub every: bool,
+    /// A second fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<Box<Point>>,
 }
 
 /// All points of an exploration, in the order of processes and calls.
@@ -58,6 +65,9 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// How many boundaries the calls have that were found.
     pub boundaries: usize,
+    /// How many pairs of faults there are; some of them stand at the end of the points.
+    #[serde(default)]
+    pub pairs: usize,
 }
 
 impl Boundary {
@@ -101,26 +111,54 @@ impl fmt::Display for Boundary {
 impl Point {
     /// What names it in results: process, place and effect.
     pub fn key(&self) -> String {
-        format!("{} {}", self.strike, self.class.boundary)
+        let every = if self.every { " every time" } else { "" };
+        let own = format!("{} {}{every}", self.strike, self.class.boundary);
+        match &self.then {
+            None => own,
+            Some(then) => format!("{own}, and {}", then.key()),
+        }
     }
 
-    /// The fault that strikes there.
-    pub(super) fn fault(&self) -> Fault {
-        let boundary = &self.class.boundary;
-        let protocol = self.protocol();
-        Fault {
-            effect: self.strike.effect(protocol),
-            point: boundary.fault_point(),
-            whose: match &boundary.message {
-                Some(message) => Whose::These(vec![message.clone()]),
-                None => Whose::Any,
-            },
-            times: match boundary.nth {
-                1 => Times::First(1),
-                nth => Times::Nth(nth),
-            },
-            may: false,
+    /// Its own fault and the second one, if there is one, each for itself.
+    pub fn parts(&self) -> Vec<Self> {
+        let alone = |point: &Self| Self {
+            then: None,
+            ..point.clone()
+        };
+        std::iter::once(self)
+            .chain(self.then.as_deref())
+            .map(alone)
+            .collect()
+    }
+
+    /// The faults that strike there; of a pair the second need not come to it.
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        let mut faults = self.own_faults(false);
+        if let Some(then) = &self.then {
+            faults.extend(then.own_faults(true));
         }
+        faults
+    }
+
+    fn own_faults(&self, may: bool) -> Vec<Fault> {
+        let boundary = &self.class.boundary;
+        let effects = self.strike.effects(self.protocol()).into_iter();
+        effects
+            .map(|effect| Fault {
+                effect,
+                point: boundary.fault_point(),
+                whose: match &boundary.message {
+                    Some(message) => Whose::These(vec![message.clone()]),
+                    None => Whose::Any,
+                },
+                times: match boundary.nth {
+                    _ if self.every => Times::Every,
+                    1 => Times::First(1),
+                    nth => Times::Nth(nth),
+                },
+                may,
+            })
+            .collect()
     }
 
     /// Which protocol the call speaks.
@@ -138,6 +176,10 @@ pub(super) struct Wish<'a> {
     pub(super) strikes: &'a [Strike],
     /// Whether each boundary is tried, also those that are the same to a dying process.
     pub(super) unmerged: bool,
+    /// Whether faults strike at every passage.
+    pub(super) every: bool,
+    /// How many pairs of faults are tried, chosen by a seed; none: no pairs.
+    pub(super) pairs: Option<(usize, u64)>,
 }
 
 impl Plan {
@@ -152,31 +194,39 @@ impl Plan {
             plan.boundaries += calls.iter().map(Call::boundaries).sum::<usize>();
             for strike in wish.strikes {
                 let classes = match (strike.ends_its_process(), wish.unmerged) {
+                    _ if strike.gives_away() => in_hand(&calls),
                     (true, false) => merged(&calls),
                     (true, true) => each(&calls),
                     (false, _) => each_alive(&calls),
                 };
                 let suitable = classes.into_iter().filter(|class| {
                     let side = class.boundary.side;
+                    // What strikes every passage of nobody in particular lets nothing begin.
                     strike.side().is_none_or(|only| only == side)
+                        && (!wish.every || class.boundary.message.is_some())
                 });
                 let points = suitable.map(|class| Point {
                     class,
                     strike: *strike,
+                    every: wish.every,
+                    then: None,
                 });
                 plan.points
                     .extend(points.filter(|point| strike.suits(point.protocol())));
             }
+        }
+        if let Some((most, seed)) = wish.pairs {
+            let all = pairs::of(&plan.points);
+            plan.pairs = all.len();
+            plan.points.extend(pairs::some(all, most, seed));
         }
         plan
     }
 
     /// How many boundaries the points of one effect stand for.
     pub fn covered(points: &[&Point]) -> usize {
-        points
-            .iter()
-            .map(|point| 1 + point.class.merged.len())
-            .sum()
+        let alone = points.iter().filter(|point| point.then.is_none());
+        alone.map(|point| 1 + point.class.merged.len()).sum()
     }
 }
 
@@ -190,6 +240,8 @@ struct Call {
     handles: bool,
     /// Whether it was made again: a poll, and no part of a start.
     again: bool,
+    /// What it asks of a queue, if it does.
+    action: Option<String>,
 }
 
 impl Call {
@@ -234,6 +286,10 @@ fn calls_of(role: &RoleName, survey: &[Site], of: &MessageName) -> Vec<Call> {
             durable: site.durable,
             handles,
             again,
+            action: match &site.shape.asked {
+                Asked::Action { action, .. } => Some(action.clone()),
+                _ => None,
+            },
         });
     }
     calls
@@ -343,6 +399,27 @@ fn each_alive(calls: &[Call]) -> Vec<Class> {
                 boundary.nth = 2;
             }
             classes.push(class(boundary));
+        }
+    }
+    classes
+}
+
+/// Calls of somebody who has the message of a queue in hand: behind its receive, up to its
+/// deletion.
+fn in_hand(calls: &[Call]) -> Vec<Class> {
+    let mut classes = Vec::new();
+    let mut has = false;
+    for call in calls.iter().filter(|call| call.handles) {
+        let action = call.action.as_deref().unwrap_or_default();
+        // What leaves no trace may name nobody, and two instances make it at once.
+        if has && call.durable {
+            let known = call.before.iter().filter(|one| one.message.is_some());
+            classes.extend(known.cloned().map(class));
+        }
+        match action {
+            "ReceiveMessage" => has = true,
+            "DeleteMessage" | "DeleteMessageBatch" => has = false,
+            _ => {}
         }
     }
     classes

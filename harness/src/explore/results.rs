@@ -21,6 +21,9 @@ const POINTS: &str = "points.jsonl";
 pub struct Outcome {
     /// Where, and what was done.
     pub point: Point,
+    /// How many messages were submitted; nought: it was not tried.
+    #[serde(default)]
+    pub messages: u32,
     /// What became of the system.
     pub mark: Mark,
     /// What was found.
@@ -36,10 +39,20 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A pair of which one fault alone is too much already.
+    pub(super) fn known(point: &Point, part: &Point) -> Self {
+        Self {
+            mark: Mark::Unreached,
+            reasons: vec![format!("not tried: {} is too much alone", part.key())],
+            ..Self::error(point, "", 0, Duration::ZERO)
+        }
+    }
+
     /// A point at which the harness or its environment failed.
     pub(super) fn error(point: &Point, reason: &str, tries: u32, took: Duration) -> Self {
         Self {
             point: point.clone(),
+            messages: 0,
             mark: Mark::Error,
             reasons: vec![reason.to_owned()],
             tries,

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fault::Fault;
-use crate::ids::MessageName;
+use crate::fault::{Fault, Times};
+use crate::ids::{MessageName, RoleName};
 use crate::judge::Judgement;
 use crate::rehearsal::{
     Blame, Durable, Passed, Plan, Rehearsal, RehearsalError, Site, Submission, Title, Unrest, Venue,
@@ -26,6 +26,8 @@ pub(crate) struct Order {
     /// How much later the ids of databases begin.
     pub(crate) offset: i64,
     pub(crate) directory: PathBuf,
+    /// How many instances of processes run, where it is not as the manifest says.
+    pub(crate) instances: Vec<(RoleName, u32)>,
     /// Whether its calls are kept as they pass.
     pub(crate) recorded: bool,
 }
@@ -41,6 +43,12 @@ pub(crate) struct Trial {
     /// Why it did not come to rest.
     pub(crate) unrest: Option<Restless>,
     pub(crate) history: PathBuf,
+    /// Whether there was a fault at all.
+    pub(crate) struck: bool,
+    /// Whether a fault strikes every time.
+    pub(crate) for_ever: bool,
+    /// Whether a fault that need not come to it was never met.
+    pub(crate) unreached: bool,
     /// Its calls as they passed, if they were asked for, and all ids that are known.
     pub(crate) recording: (Vec<Passed>, BTreeMap<String, MessageName>),
 }
@@ -61,6 +69,11 @@ pub(crate) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, 
         plan.declare(message, kind);
     }
     plan.survey(order.offset);
+    for (role, instances) in order.instances {
+        plan.run(role, instances);
+    }
+    let for_ever = order.faults.iter().any(|fault| fault.times == Times::Every);
+    let struck = !order.faults.is_empty();
     if order.recorded {
         plan.record();
     }
@@ -97,6 +110,9 @@ pub(crate) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, 
         unrest,
         history: rehearsal.history().path().to_owned(),
         recording,
+        struck,
+        for_ever,
+        unreached: rehearsal.lacks_what_may_be(),
     })
 }
 

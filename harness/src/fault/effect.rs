@@ -30,6 +30,8 @@ pub enum Effect {
     /// The call waits so long before it reaches the dependency; a receive, whose message
     /// is known with the reply only, waits before the reply is delivered.
     Delay(Duration),
+    /// The process stands still for so long (SIGSTOP, then SIGCONT), and goes on with the call.
+    Pause(Duration),
     /// The dependency gets the call twice; its caller gets the second reply.
     Duplicate,
     /// The dependency never gets the call; its caller is told that all is done.
@@ -58,7 +60,7 @@ impl Effect {
     /// becomes visible again does so before the stage's call, where there is one.)
     pub fn side(&self) -> Option<Side> {
         match self {
-            Self::Signal(_) | Self::Hold(_) | Self::Reappear => None,
+            Self::Signal(_) | Self::Hold(_) | Self::Pause(_) | Self::Reappear => None,
             Self::LoseReply => Some(Side::After),
             Self::LoseRequest
             | Self::Answer(_)
@@ -84,6 +86,7 @@ impl fmt::Display for Effect {
             Self::LoseReply => write!(f, "lost reply"),
             Self::Answer(code) => write!(f, "answer {code}"),
             Self::Delay(delay) => write!(f, "delay of {delay:?}"),
+            Self::Pause(pause) => write!(f, "pause of {pause:?}"),
             Self::Duplicate => write!(f, "duplicate"),
             Self::Pretend => write!(f, "pretence"),
             Self::Again(later) => write!(f, "repetition {later:?} later"),

@@ -56,6 +56,7 @@ pub fn of_flags(flags: &Flags) -> Result<Draft, Refused> {
                 program.environment.push((variable, value));
             }
         }
+        usual(&draft, &mut program.environment);
         draft.prepare.push(program);
     }
     for process in &flags.processes {
@@ -84,6 +85,20 @@ pub fn of_flags(flags: &Flags) -> Result<Draft, Refused> {
     }
     draft.submit = submit::read(&draft, flags.submit.as_deref())?;
     Ok(draft)
+}
+
+/// The usual name of a database's address, where no source that could be read has another.
+fn usual(draft: &Draft, environment: &mut Vec<(String, String)>) {
+    let has_one = draft
+        .dependencies
+        .iter()
+        .any(|one| one.kind == Kind::Postgres);
+    let named = environment
+        .iter()
+        .any(|(_, value)| value.contains("${database."));
+    if has_one && !named {
+        environment.push(("DATABASE_URL".to_owned(), "${database.url}".to_owned()));
+    }
 }
 
 fn declare(draft: &mut Draft, flags: &Flags) -> Result<(), Refused> {
@@ -177,6 +192,7 @@ fn read_process(
             )),
         }
     }
+    usual(draft, &mut environment);
     process.program = Program { words, environment };
     Ok(process)
 }

@@ -23,7 +23,7 @@ pub enum DurationFault {
 }
 
 /// Reads `150ms`, `2s`, `15m`, `1h`.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, DurationFault> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, DurationFault> {
     let text = text.trim();
     let digits = text
         .find(|c: char| !c.is_ascii_digit())

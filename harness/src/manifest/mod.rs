@@ -77,6 +77,7 @@ pub use dependency::{
     RouteReply,
 };
 pub use duration::DurationFault;
+pub(crate) use duration::parse_duration;
 pub use edit::{Editor, Entry, NotEditable, Put};
 pub use error::{Invalid, ManifestError};
 pub use figures::{
@@ -281,6 +282,18 @@ impl Manifest {
             Some(Protocol::Redis { .. }) => DependencyProtocol::Redis,
             Some(Protocol::Http { .. }) | None => DependencyProtocol::Http,
         }
+    }
+
+    /// The queues that take what was given up, as `dependency/queue`.
+    pub fn dead_letter_queues(&self) -> Vec<String> {
+        let mut queues = Vec::new();
+        for (name, dependency) in &self.dependencies {
+            if let Protocol::Sqs { queues: own } = &dependency.protocol {
+                let dead = own.values().filter_map(|queue| queue.dead_letter.as_ref());
+                queues.extend(dead.map(|dead| format!("{name}/{}", dead.queue)));
+            }
+        }
+        queues
     }
 
     /// All queues, each with its dependency.

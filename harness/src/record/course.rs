@@ -176,6 +176,7 @@ pub async fn watch(venue: &Arc<Venue>, watch: &Watch) -> Result<Vec<Seen>, Rehea
         faults: Vec::new(),
         offset: OFFSETS[number],
         directory: watch.directory.join(format!("recording-{}", number + 1)),
+        instances: Vec::new(),
         recorded: true,
     };
     let (first, second) = futures::join!(rehearse(venue, order(0)), rehearse(venue, order(1)));

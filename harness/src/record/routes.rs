@@ -81,6 +81,7 @@ fn element(method: &str, path: &str, finds: Vec<Find>) -> String {
     let reply = match method {
         "POST" => "{ status: 201, body: { text: \"{}\" } }",
         "DELETE" => "{ status: 204 }",
+        _ if path.contains("{message}") => "{ status: 200, body: message }",
         _ => "{ status: 200, body: { text: \"{}\" } }",
     };
     parts.push(format!("reply: {reply}"));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::checkpoint::{self, Announcement};
 use crate::explore::Mark;
 use crate::ids::{DependencyName, MessageName, RoleName};
 use crate::place;
@@ -60,6 +61,31 @@ impl Seen {
         };
         seen.receipts = seen.all_receipts();
         seen
+    }
+
+    /// Whether a process announces a stage with a call, and asks nobody for anything.
+    pub(super) fn is_announcement(passed: &Passed) -> bool {
+        passed.call.dependency.as_str() == checkpoint::DEPENDENCY
+    }
+
+    /// The stages that a process announces, in their order.
+    pub(super) fn announced(&self, role: &RoleName) -> Vec<String> {
+        let mut stages = Vec::new();
+        for passed in self
+            .calls
+            .iter()
+            .filter(|one| Self::role(one) == Some(role))
+        {
+            if let (true, Request::Http(request)) =
+                (Self::is_announcement(passed), &passed.call.request)
+            {
+                let stage = Announcement::read(request).stage;
+                if !stages.contains(&stage) {
+                    stages.push(stage);
+                }
+            }
+        }
+        stages
     }
 
     /// The process that made a call; none: the client.

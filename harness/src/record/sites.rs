@@ -38,7 +38,8 @@ pub fn table(manifest: &Manifest, runs: &[Seen], messages: &[MessageName]) -> St
 fn rows(role: &RoleName, runs: &[Seen], messages: &[MessageName]) -> Vec<[String; 3]> {
     let mut shapes: Vec<&Shape> = Vec::new();
     for passed in runs.iter().flat_map(|run| &run.calls) {
-        if Seen::role(passed) == Some(role) && !shapes.contains(&&passed.shape) {
+        let own = Seen::role(passed) == Some(role) && !Seen::is_announcement(passed);
+        if own && !shapes.contains(&&passed.shape) {
             shapes.push(&passed.shape);
         }
     }

@@ -54,7 +54,7 @@ pub(super) fn propose(manifest: &Manifest, runs: &[Seen], messages: &[MessageNam
     let named_end = end.map(|index| names::yaml(&names[index]));
     let total = end.and_then(|index| found[index].filled.as_ref().map(|filled| (index, filled)));
     Stages {
-        names: stages.collect(),
+        names: stages.chain(announced(manifest, runs)).collect(),
         once: total.is_some(),
         end: named_end.map(|stage| Entry {
             key: "done".to_owned(),
@@ -73,6 +73,24 @@ pub(super) fn propose(manifest: &Manifest, runs: &[Seen], messages: &[MessageNam
             }
         }),
     }
+}
+
+/// Stages that processes announce by themselves.
+fn announced(manifest: &Manifest, runs: &[Seen]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for role in manifest.processes.keys() {
+        for stage in runs.iter().flat_map(|run| run.announced(role)) {
+            let key = names::yaml(&stage);
+            if !entries.iter().any(|entry| entry.key == key) {
+                entries.push(Entry {
+                    value: format!("{{ process: {role}, checkpoint: {key} }}"),
+                    key,
+                    comment: None,
+                });
+            }
+        }
+    }
+    entries
 }
 
 fn of_role(

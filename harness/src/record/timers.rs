@@ -50,7 +50,15 @@ pub(super) fn consumers(
 /// Timers that look for work in a database, each as an element of `background`.
 pub(super) fn polls(manifest: &Manifest, runs: &[Seen]) -> Vec<String> {
     let mut polls = Vec::new();
-    for role in manifest.processes.keys() {
+    let receiving = |role: &RoleName| {
+        let mut calls = runs.iter().flat_map(|run| &run.calls);
+        calls.any(|passed| {
+            Seen::role(passed) == Some(role)
+                && matches!(&passed.shape.asked, Asked::Action { action, .. } if action == "ReceiveMessage")
+        })
+    };
+    // Of a consumer its receives tell.
+    for role in manifest.processes.keys().filter(|role| !receiving(role)) {
         let Some((dependency, statement)) = polled(role, runs) else {
             continue;
         };

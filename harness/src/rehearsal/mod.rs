@@ -355,6 +355,11 @@ impl Rehearsal {
         self.board.survey()
     }
 
+    /// Whether all faults landed but for some that need not come to it.
+    pub fn lacks_what_may_be(&self) -> bool {
+        self.board.lacks_what_may_be()
+    }
+
     /// The calls as they passed, if the plan asked to keep them, and all ids that are known.
     pub fn recording(&self) -> (Vec<Passed>, BTreeMap<String, MessageName>) {
         (self.board.recording(), self.board.known_ids())

@@ -29,6 +29,7 @@ struct Orders {
     signals: BTreeMap<Signal, Vec<FaultId>>,
     dooms: Vec<Doom>,
     delays: Vec<(FaultId, Duration)>,
+    pauses: Vec<(FaultId, Duration)>,
     holds: Vec<(FaultId, Option<Until>)>,
     /// What becomes of the call itself.
     fates: Vec<Triggered>,
@@ -47,6 +48,7 @@ impl Orders {
                     orders.signals.entry(*signal).or_default().push(one.fault);
                 }
                 Effect::Delay(delay) => orders.delays.push((one.fault, *delay)),
+                Effect::Pause(pause) => orders.pauses.push((one.fault, *pause)),
                 Effect::Hold(until) => orders.holds.push((one.fault, until.clone())),
                 Effect::LoseRequest
                 | Effect::LoseReply
@@ -69,6 +71,7 @@ impl Board {
         for one in orders.visibility {
             self.reappear(one).await;
         }
+        self.pause(call, &orders.pauses).await;
         let mut left = Left::new(self);
         left.expect(orders.delays.iter().map(|(fault, _)| *fault));
         left.expect(orders.holds.iter().map(|(fault, _)| *fault));
@@ -128,6 +131,29 @@ impl Board {
         dooms.into_iter().for_each(Doom::comes_to_pass);
         self.send_signal(call, kills, Signal::SIGKILL).await;
         killer
+    }
+
+    /// Stops the process that makes a call, and lets it go on once the longest of its pauses
+    /// is over.
+    async fn pause(&self, call: &Call, pauses: &[(FaultId, Duration)]) {
+        let Some(longest) = pauses.iter().map(|(_, pause)| *pause).max() else {
+            return;
+        };
+        let faults = pauses.iter().map(|(fault, _)| *fault).collect();
+        self.send_signal(call, faults, Signal::SIGSTOP).await;
+        let (Some(actor), Some(incarnation)) = (
+            self.0.actor.get().cloned(),
+            call.author.incarnation().cloned(),
+        ) else {
+            return;
+        };
+        // A task of its own: whatever becomes of the call, its author goes on.
+        let awake = tokio::spawn(async move {
+            tokio::time::sleep(longest).await;
+            actor.signal(incarnation, Signal::SIGCONT, None).await
+        });
+        let _ = awake.await;
+        self.while_stopped(call).await;
     }
 
     /// Of several delays the longest counts: each asks for so much at least.

@@ -46,6 +46,17 @@ impl Board {
         id
     }
 
+    /// Whether all faults landed but for some that need not come to it.
+    pub(in crate::rehearsal) fn lacks_what_may_be(&self) -> bool {
+        let state = self.state();
+        let mut missing = state
+            .faults
+            .iter()
+            .filter(|armed| armed.landed == 0)
+            .peekable();
+        missing.peek().is_some() && missing.all(|armed| armed.fault.may)
+    }
+
     /// Whether some fault was triggered whose effect was not seen yet.
     pub(in crate::rehearsal) fn has_faults_at_work(&self) -> bool {
         self.state().faults.iter().any(Armed::is_at_work)

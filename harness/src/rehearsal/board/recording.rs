@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::Board;
-use super::calls::{changes, is_announcement};
+use super::calls::changes;
 use crate::ids::{Author, MessageName};
 use crate::shape::Shape;
 use crate::tap::{Call, Reply};
@@ -53,9 +53,6 @@ impl Board {
         let Some(recorded) = recorded.as_mut().filter(|recorded| recorded.len() < MOST) else {
             return;
         };
-        if is_announcement(&call.dependency) {
-            return;
-        }
         recorded.push(Passed {
             call: Arc::clone(call),
             shape: Shape::of(&self.0.manifest, &self.0.queues, call),

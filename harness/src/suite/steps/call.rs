@@ -21,6 +21,8 @@ type Make = fn(&Arguments) -> Result<Effect, StepError>;
 pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
     let kill: Make = |_| Ok(Effect::Signal(Signal::SIGKILL));
     let signal: Make = |arguments| Ok(Effect::Signal(arguments.signal(1)));
+    let pause: Make = |arguments| Ok(Effect::Pause(arguments.duration(1)));
+    let reappear: Make = |_| Ok(Effect::Reappear);
     let at_a_side = [
         (
             "is killed before",
@@ -53,6 +55,22 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             signal,
             "Given the worker gets SIGTERM after \"commit of update parcels\" of M1 once",
             "The process whose call took effect gets a signal before it learns of it.",
+        ),
+        (
+            "is paused for {duration} before",
+            Side::Before,
+            1,
+            pause,
+            "Given the worker is paused for 2s before \"update parcels\" of M1 once",
+            "The process that is about to make such a call stands still for so long (SIGSTOP), and then goes on with it (SIGCONT).",
+        ),
+        (
+            "outlasts the visibility before",
+            Side::Before,
+            0,
+            reappear,
+            "Given the worker outlasts the visibility before \"update parcels\" of M1 once",
+            "The queue hands the message out again although the process has it in hand and goes on with such a call.",
         ),
     ];
     let at_the_call: [(&str, usize, Make, &str, &str); 6] = [
@@ -236,7 +254,7 @@ fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), St
         Effect::Again(_) if protocol != DependencyProtocol::Http => Err(StepError::invalid(
             "only a request over HTTP is made again later",
         )),
-        Effect::Delay(delay) if delay.is_zero() => {
+        Effect::Delay(delay) | Effect::Pause(delay) if delay.is_zero() => {
             Err(StepError::invalid("a delay of nothing delays nothing"))
         }
         _ => Ok(()),
