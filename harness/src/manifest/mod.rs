@@ -391,6 +391,8 @@ pub enum Ready {
     },
     /// A line of its output contains this text.
     Output(String),
+    /// Its port takes connections.
+    Listening,
     /// At once.
     Started,
 }

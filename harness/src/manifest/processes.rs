@@ -60,7 +60,12 @@ fn read_process<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Option<
     };
     let ready = match table.get("ready") {
         Some(node) => read_ready(cx, node, name),
-        None => Some(first_receive(consumes.as_deref().unwrap_or_default())),
+        None => Some(
+            match first_receive(consumes.as_deref().unwrap_or_default()) {
+                Ready::Started if listens == Some(true) => Ready::Listening,
+                ready => ready,
+            },
+        ),
     };
     let ready_within = table.duration(cx, "ready_within", READY_WITHIN);
     let stop_within = table.duration(cx, "stop_within", STOP_WITHIN);
@@ -141,15 +146,19 @@ fn read_consumed<'n>(
     queues.into_iter().collect()
 }
 
-/// `started`, `{ http: /path }`, `{ call: … }` or `{ output: … }`.
+/// `started`, `listening`, `{ http: /path }`, `{ call: … }` or `{ output: … }`.
 fn read_ready<'n>(cx: &mut Context<'n>, node: &'n Node, process: &str) -> Option<Ready> {
     let title = format!("`ready` of process `{process}`");
     if let Value::Text(written) = &node.value {
-        choice(cx, node.span, title, written, &["started"])?;
-        return Some(Ready::Started);
+        let known = &["started", "listening"];
+        if choice(cx, node.span, title.clone(), written, known)? == "started" {
+            return Some(Ready::Started);
+        }
+        cx.listening(node.anchor(), process, &title)?;
+        return Some(Ready::Listening);
     }
     if !matches!(node.value, Value::Table(_)) {
-        let expected = "`started`, or a table with `http`, `call` or `output`";
+        let expected = "`started`, `listening`, or a table with `http`, `call` or `output`";
         return wrong_type(cx, node, title, expected);
     }
     let table = Table::read(cx, node, keys::READY, title)?;

@@ -169,7 +169,7 @@ fn shape(table: &str, key: &str) -> &'static str {
         ("process", "restart") => "=always|=never|restart",
         ("process", "consumes") => "text|[text]",
         ("restart", "after") | ("background", "settle") => "duration",
-        ("process", "ready") => "=started|ready",
+        ("process", "ready") => "=started|=listening|ready",
         ("process", "container") => "container",
         ("process", "memory") => "scalar",
         ("container", "cpus") => "float",

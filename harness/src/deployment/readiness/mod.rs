@@ -3,6 +3,7 @@
 
 mod condition;
 mod http;
+mod listening;
 mod output;
 
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub use condition::{Condition, Seen};
 pub use http::http;
+pub use listening::listening;
 pub use output::output;
 
 use super::child::Child;

@@ -229,6 +229,7 @@ impl Processes {
     fn condition(&self, process: &Process, running: &Running) -> Condition {
         match (&process.ready, running.current.reached) {
             (Ready::Http(path), Some(address)) => readiness::http(address, path),
+            (Ready::Listening, Some(address)) => readiness::listening(address),
             (Ready::Output(text), _) => readiness::output(&running.current.child, text),
             (Ready::Call { pattern, .. }, _) => {
                 let board = self.0.board.clone();
@@ -239,7 +240,7 @@ impl Processes {
                     |_| async move { board.first_call(&incarnation).await },
                 )
             }
-            (Ready::Started, _) | (Ready::Http(_), None) => Condition::started(),
+            (Ready::Started, _) | (Ready::Http(_) | Ready::Listening, None) => Condition::started(),
         }
     }
 
