@@ -156,7 +156,8 @@ pub(super) fn check(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Violation> {
                         ),
                         evidence: vec![earlier.at, entry.seq],
                     };
-                    let let_go = earlier.is_let_go();
+                    // Who gets it again itself was asking for more.
+                    let let_go = earlier.owner == owner || earlier.is_let_go();
                     if !let_go {
                         found.push(violation.clone());
                     }

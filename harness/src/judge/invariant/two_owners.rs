@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::history::Event;
 use crate::ids::{CallId, DependencyName, Incarnation, MessageName, StageName};
 use crate::judge::{Evidence, Ledger, Violation};
-use crate::manifest::{Binding, Manifest, Pattern, Protocol};
+use crate::manifest::{Binding, Manifest, Pattern, Protocol, Witness};
 use crate::tap::Side;
 
 pub(super) const NAME: &str = "one owner works on a job";
@@ -101,6 +101,18 @@ fn tenures<'e>(
                 Some(made) => *made,
                 None => continue,
             },
+            // An attempt that is taken back was none.
+            Event::Stage {
+                stage,
+                incarnation,
+                message: Some(message),
+                ..
+            } if work.is_undone_at(stage) => {
+                if let Some(tenure) = latest(&mut tenures, message, incarnation) {
+                    tenure.last = None;
+                }
+                continue;
+            }
             Event::Stage {
                 stage,
                 call,
@@ -113,14 +125,22 @@ fn tenures<'e>(
             _ => continue,
         };
         for message in about {
-            let of_message = tenures.get_mut(message);
-            let latest = of_message.and_then(|of| of.iter_mut().rfind(|one| one.owner == by));
-            if let Some(tenure) = latest {
+            if let Some(tenure) = latest(&mut tenures, message, by) {
                 tenure.last = Some(entry.seq);
             }
         }
     }
     tenures
+}
+
+/// The latest tenure of this owner.
+fn latest<'t, 'e>(
+    tenures: &'t mut BTreeMap<&'e MessageName, Vec<Tenure<'e>>>,
+    message: &MessageName,
+    by: &Incarnation,
+) -> Option<&'t mut Tenure<'e>> {
+    let of_message = tenures.get_mut(message)?;
+    of_message.iter_mut().rfind(|one| one.owner == by)
 }
 
 /// Calls by which messages come and go: they are no work.
@@ -141,16 +161,20 @@ fn calls_of_queues(evidence: Evidence<'_>) -> HashSet<CallId> {
 /// and an end do; else whatever changes something.
 struct Work<'e> {
     manifest: &'e Manifest,
-    attempts: Option<&'e [StageName]>,
+    attempts: Option<&'e Witness>,
 }
 
 impl<'e> Work<'e> {
     fn of(manifest: &'e Manifest) -> Self {
-        let attempts = manifest.attempts_witness();
         Self {
             manifest,
-            attempts: attempts.map(|witness| witness.add.as_slice()),
+            attempts: manifest.attempts_witness(),
         }
+    }
+
+    fn is_undone_at(&self, stage: &StageName) -> bool {
+        let attempts = self.attempts;
+        attempts.is_some_and(|attempts| attempts.subtract.contains(stage))
     }
 
     fn is_at(&self, dependency: &DependencyName) -> bool {
@@ -169,7 +193,7 @@ impl<'e> Work<'e> {
         let bound = self.manifest.stages.get(stage).map(|stage| &stage.binding);
         match self.attempts {
             Some(attempts) => {
-                attempts.contains(stage) || matches!(bound, Some(Binding::Checkpoint(_)))
+                attempts.add.contains(stage) || matches!(bound, Some(Binding::Checkpoint(_)))
             }
             None => changes(bound),
         }
@@ -260,6 +284,23 @@ mod tests {
         assert!(told(&story).is_empty());
         let deleted = story.deleted("M1", "copy");
         assert!(told(&deleted).is_empty());
+    }
+
+    #[test]
+    fn an_attempt_that_is_taken_back_is_no_work() {
+        let mut manifest = crate::judge::story::MANIFEST.clone();
+        let tries = manifest.totals.get_mut("tries");
+        let witness = tries.and_then(|tries| tries.witness.as_mut());
+        let back = vec!["weighing".into()];
+        witness.expect("it is counted").subtract = back;
+        let story = by_second(&received_twice().passed("tried", "M1"));
+        let back = by_second(&story.passed("weighing", "M1")).passed("shipped", "M1");
+        let entries = back.entries();
+        let evidence = Evidence {
+            manifest: &manifest,
+            entries: &entries,
+        };
+        assert_eq!(check(evidence, &Ledger::of(evidence)), []);
     }
 
     #[test]
