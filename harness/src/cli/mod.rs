@@ -3,6 +3,7 @@
 
 mod check;
 mod clean;
+mod environment;
 mod explore;
 mod glue;
 mod init;
@@ -288,7 +289,7 @@ pub fn main<A: Application>(
         ColorChoice::Never
     };
     let command = || {
-        Arguments::command()
+        environment::heard(Arguments::command())
             .color(colour)
             .term_width(surroundings.width.unwrap_or(100).min(100))
             .after_help(exit_codes())

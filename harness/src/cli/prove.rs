@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -20,6 +20,9 @@ use crate::suite::Suite;
 
 /// Where accepted variants are listed.
 const ACCEPTED: &str = "rehearsal-proved.json";
+
+/// What stands for that list where no file is named.
+const USUAL: &str = "<beside the manifest>";
 
 /// What can be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -47,8 +50,9 @@ impl What {
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct ProveArguments {
-    /// The suite: feature files, directories, `FILE:LINE`, or @LIST
-    #[arg(value_name = "SELECTION", default_value = FEATURES)]
+    /// The suite: feature files, directories, `FILE:LINE`, or @LIST [default: features/ beside
+    /// the manifest]
+    #[arg(value_name = "SELECTION")]
     places: Vec<String>,
     #[command(flatten)]
     manifest: ManifestArgument,
@@ -74,14 +78,15 @@ pub(super) struct ProveArguments {
     #[arg(long, value_name = "K/N")]
     shard: Option<Shard>,
     /// Fail where anything is worse than this list of accepted variants says, and nowhere else
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    /// [default: rehearsal-proved.json beside the manifest]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = USUAL, hide_default_value = true)]
     check: Option<PathBuf>,
-    /// Write what is found to the list of accepted variants
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    /// Write what is found to the list of accepted variants [default: as for --check]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = USUAL, hide_default_value = true)]
     accept: Option<PathBuf>,
-    /// Where each run gets a directory for its results
-    #[arg(long, value_name = "DIR", default_value = REPORTS)]
-    reports: PathBuf,
+    /// Where each run gets a directory for its results [default: reports beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    reports: Option<PathBuf>,
     /// How processes are run: processes or containers [default: as the manifest says]
     #[arg(long, value_name = "DRIVER")]
     driver: Option<DriverKind>,
@@ -93,7 +98,19 @@ pub(super) struct ProveArguments {
 impl ProveArguments {
     /// Whether no scenario was left out.
     fn is_whole_suite(&self) -> bool {
-        self.tags.is_empty() && self.places == [FEATURES]
+        let usual = self.manifest.beside(FEATURES);
+        let whole = |places: &[String]| matches!(places, [only] if Path::new(only) == usual);
+        self.tags.is_empty() && (self.places.is_empty() || whole(&self.places))
+    }
+
+    /// A list of accepted variants that was asked for.
+    fn list(&self, asked: Option<&PathBuf>) -> Option<PathBuf> {
+        let file = asked?;
+        Some(if file == Path::new(USUAL) {
+            self.manifest.beside(ACCEPTED)
+        } else {
+            file.clone()
+        })
     }
 }
 
@@ -111,11 +128,14 @@ pub(super) fn prove<A: Application>(
         .suite(&arguments.manifest.path())
         .map_err(Halt::invalid)?;
     let suite = hastened(&suite, arguments.patience);
-    let accepted = arguments.check.as_deref().map(Accepted::read).transpose();
+    let accepted = arguments.list(arguments.check.as_ref());
+    let accepted = accepted.as_deref().map(Accepted::read).transpose();
     let accepted = accepted.map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    let usual = || arguments.manifest.beside(REPORTS);
+    let reports = arguments.reports.clone().unwrap_or_else(usual);
     let id = new_run_id();
     let info = RunInfo {
-        directory: arguments.reports.join(id.as_str()),
+        directory: reports.join(id.as_str()),
         id,
         seed: arguments.seed,
         system: suite.manifest().name.clone(),
@@ -190,9 +210,9 @@ fn conclude(
             Exit::Failed
         };
     }
-    if let Some(file) = &arguments.accept {
+    if let Some(file) = arguments.list(arguments.accept.as_ref()) {
         found
-            .write(file)
+            .write(&file)
             .map_err(|error| Halt::broken(miette::miette!("{error}")))?;
         surroundings.say(&format!("accepted: {}\n", file.display()));
     }
@@ -213,8 +233,14 @@ fn selection(arguments: &ProveArguments) -> Result<Selection, Halt> {
         let parsed = texts.iter().map(|text| text.parse());
         parsed.collect::<Result<_, _>>().map_err(Halt::invalid)
     }
+    let usual = || arguments.manifest.beside(FEATURES).display().to_string();
+    let places = if arguments.places.is_empty() {
+        &[usual()][..]
+    } else {
+        &arguments.places
+    };
     Ok(Selection {
-        places: all::<Place>(&arguments.places)?,
+        places: all::<Place>(places)?,
         tags: all(&arguments.tags)?,
         ..Selection::default()
     })

@@ -245,7 +245,7 @@ fn word(word: &str) -> Option<Token> {
 }
 
 /// A word without the ending that its tense or number gives it.
-fn stem(word: &str) -> String {
+pub(crate) fn stem(word: &str) -> String {
     let word = word.to_lowercase();
     let irregular = [
         ("died", "die"),

@@ -206,11 +206,11 @@ fn problem<W>(
     let text = step.text.clone();
     let mut span = step.span.clone();
     let kind = match found {
-        Found::None { nearest, aside } => ProblemKind::Undefined {
+        Found::None { nearest, meant } => ProblemKind::Undefined {
             text,
             kind: step.kind,
             nearest,
-            aside,
+            meant,
         },
         Found::OtherKind { step: index } => ProblemKind::OtherKind {
             text,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 use super::parameter::NotAValue;
+use super::plain::Meant;
 use super::step::StepKind;
 
 /// The text of a feature file, as the parser got it.
@@ -139,8 +140,8 @@ pub enum ProblemKind {
         kind: StepKind,
         /// The phrases that read most like it, the nearest first.
         nearest: Vec<String>,
-        /// What is to be said of such sentences.
-        aside: Option<&'static str>,
+        /// What it means, if that is known.
+        meant: Option<Meant>,
     },
     /// Several phrases fit.
     #[error("several steps of the vocabulary read `{text}`")]
@@ -223,8 +224,8 @@ impl ProblemKind {
                 .unwrap_or_else(|| "add the column to the examples' heading".to_owned()),
             Self::NoSteps => "add steps, or take the scenario away".to_owned(),
             Self::Keyword { keyword } => format!("write `{keyword} …`"),
-            Self::Undefined { nearest, aside, .. } => {
-                let aside = aside.map_or_else(String::new, |aside| format!("{aside}\n"));
+            Self::Undefined { nearest, meant, .. } => {
+                let told = meant.as_ref().map_or_else(String::new, Meant::told);
                 let meant = match nearest.as_slice() {
                     [] => String::new(),
                     [nearest] => format!("the nearest phrase is `{nearest}`\n"),
@@ -235,7 +236,7 @@ impl ProblemKind {
                     }
                 };
                 format!(
-                    "{aside}{meant}`rehearse steps` lists all phrases, `rehearse steps WORD` searches them"
+                    "{told}{meant}`rehearse steps` lists all phrases, `rehearse steps WORD` searches them"
                 )
             }
             Self::Ambiguous { phrases, .. } => {

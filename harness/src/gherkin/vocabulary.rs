@@ -10,6 +10,7 @@ use regex::{Regex, RegexSet, RegexSetBuilder};
 use super::arguments::Arguments;
 use super::nearness;
 use super::parameter::{Names, NotAValue, Parameter, Value};
+use super::plain::{Meant, PlainSentences};
 use super::scenario::{Scenario, StepText};
 use super::step::{Deed, Objection, Step, StepKind};
 
@@ -28,9 +29,6 @@ pub struct Complaint {
     pub help: Option<String>,
 }
 
-/// Words, and what is to be said of a sentence with one of them.
-type Aside = (&'static str, &'static str);
-
 type Check = Box<dyn Fn(&Scenario, &[(&str, &Arguments)]) -> Vec<Complaint> + Send + Sync>;
 
 /// The phrases that features may use.
@@ -38,7 +36,7 @@ pub struct Vocabulary<W> {
     names: Names,
     steps: Vec<Step<W>>,
     checks: Vec<Check>,
-    asides: Vec<Aside>,
+    plain: Option<Box<dyn PlainSentences>>,
 }
 
 impl<W> Vocabulary<W> {
@@ -48,7 +46,7 @@ impl<W> Vocabulary<W> {
             names,
             steps: Vec::new(),
             checks: Vec::new(),
-            asides: Vec::new(),
+            plain: None,
         }
     }
 
@@ -70,11 +68,10 @@ impl<W> Vocabulary<W> {
         self
     }
 
-    /// Says something of sentences with one of these words that are no phrase: there may
-    /// be no need to say them.
+    /// Says who knows what sentences mean that are no phrase.
     #[must_use]
-    pub fn aside(mut self, words: &'static str, remark: &'static str) -> Self {
-        self.asides.push((words, remark));
+    pub fn explained_by(mut self, plain: impl PlainSentences + 'static) -> Self {
+        self.plain = Some(Box::new(plain));
         self
     }
 
@@ -108,7 +105,7 @@ impl<W> Vocabulary<W> {
                 .expect("each pattern was compiled alone"),
             phrases,
             checks: self.checks,
-            asides: self.asides,
+            plain: self.plain,
         };
         compiled.find_duplicates(&mut errors);
         compiled.check_examples(&mut errors);
@@ -137,7 +134,7 @@ pub struct Compiled<W> {
     /// All phrases at once: a large feature asks them for each step.
     matching: RegexSet,
     checks: Vec<Check>,
-    asides: Vec<Aside>,
+    plain: Option<Box<dyn PlainSentences>>,
 }
 
 /// What a step of a feature turned out to be.
@@ -147,7 +144,7 @@ pub(super) enum Found {
     /// None. The phrases that are near, the nearest first.
     None {
         nearest: Vec<String>,
-        aside: Option<&'static str>,
+        meant: Option<Meant>,
     },
     /// A phrase, but of another kind.
     OtherKind { step: usize },
@@ -160,6 +157,22 @@ pub(super) enum Found {
         reason: NotAValue,
         within: std::ops::Range<usize>,
     },
+}
+
+impl Found {
+    /// Whether a name in it is nearly one.
+    fn is_misspelt(&self) -> bool {
+        let Self::WrongValue { reason, .. } = self else {
+            return false;
+        };
+        matches!(
+            reason,
+            NotAValue::Unknown {
+                nearest: Some(_),
+                ..
+            }
+        )
+    }
 }
 
 impl<W> Compiled<W> {
@@ -243,26 +256,62 @@ impl<W> Compiled<W> {
         if let [phrase, ..] = matching.as_slice() {
             return Found::OtherKind { step: phrase.step };
         }
+        self.no_phrase(kind, text)
+    }
+
+    /// What is to be told of a sentence that is no phrase: a value of it that is wrong, what
+    /// it means, or what is near.
+    fn no_phrase(&self, kind: StepKind, text: &str) -> Found {
         let near = || nearness::nearest(&self.steps, &self.names, (kind, text));
-        if let Some((phrase, wrong)) = self.nearly(kind, text) {
-            // A phrase of values alone takes any sentence that has its form.
-            let own = self.steps[phrase.step].expression.as_str();
-            let likelier = || {
-                let near = near();
-                near.first()
-                    .is_some_and(|(likeness, phrase)| *likeness >= MEANT && *phrase != own)
-            };
-            if !(nearness::is_catch_all(&phrase.expression) && likelier()) {
-                return wrong;
+        let meant = self.meant(kind, text);
+        let Some((phrase, wrong)) = self.nearly(kind, text) else {
+            return Self::none(meant, near);
+        };
+        // A phrase of values alone takes any sentence that has its form.
+        let takes_all = nearness::is_catch_all(&phrase.expression);
+        let own = self.steps[phrase.step].expression.as_str();
+        let is_likelier = |(likeness, phrase): &(f64, &str)| *likeness >= MEANT && *phrase != own;
+        match meant {
+            // The phrase is the right one, and a name in it is not.
+            Some(meant) if !takes_all && wrong.is_misspelt() && meant.is_open() => wrong,
+            Some(meant)
+                if !takes_all
+                    && meant.is_open()
+                    && meant.say.iter().any(|say| phrase.lenient.is_match(say)) =>
+            {
+                wrong
             }
+            Some(meant) => Self::none(Some(meant), near),
+            None if takes_all && near().first().is_some_and(is_likelier) => Self::none(None, near),
+            None => wrong,
         }
-        Found::None {
-            nearest: near()
+    }
+
+    fn none<'v>(meant: Option<Meant>, near: impl Fn() -> Vec<(f64, &'v str)>) -> Found {
+        let nearest = match &meant {
+            Some(_) => Vec::new(),
+            None => near()
                 .into_iter()
                 .map(|(_, phrase)| phrase.to_owned())
                 .collect(),
-            aside: self.aside(text),
+        };
+        Found::None { nearest, meant }
+    }
+
+    /// What a sentence means that is no phrase.
+    fn meant(&self, kind: StepKind, text: &str) -> Option<Meant> {
+        let plain = self.plain.as_ref()?;
+        let normal = plain.normal(text);
+        let is_phrase = normal != text
+            && self.matching.matches(&normal).into_iter().any(|position| {
+                let phrase = &self.phrases[position];
+                self.steps[phrase.step].may_be(kind)
+                    && matches!(phrase.values(&normal, &phrase.strict), Values::Right(_))
+            });
+        if is_phrase {
+            return Some(Meant::step(normal));
         }
+        plain.meant(kind, &normal)
     }
 
     /// What a step does to the deployment, and to which process or dependency.
@@ -317,29 +366,17 @@ impl<W> Compiled<W> {
         }
     }
 
-    /// The phrases that are named to whoever writes this.
+    /// What is told to whoever writes this: what it means, or the phrases that are near.
     #[cfg(test)]
-    pub(crate) fn nearest(&self, kind: StepKind, text: &str) -> Vec<String> {
+    pub(crate) fn answer(&self, kind: StepKind, text: &str) -> Vec<String> {
         match self.find(kind, text) {
+            Found::None {
+                meant: Some(meant), ..
+            } => meant.say.into_iter().chain(meant.remark).collect(),
             Found::None { nearest, .. } => nearest,
             Found::WrongValue { kind, text, .. } => vec![format!("no {kind}: {text}")],
             _ => Vec::new(),
         }
-    }
-
-    /// What is remarked to whoever writes this.
-    #[cfg(test)]
-    pub(crate) fn remark(&self, text: &str) -> Option<&'static str> {
-        self.aside(text)
-    }
-
-    fn aside(&self, text: &str) -> Option<&'static str> {
-        let said = |word: &str| {
-            text.split_whitespace()
-                .any(|other| other.eq_ignore_ascii_case(word))
-        };
-        let mut asides = self.asides.iter();
-        asides.find_map(|(words, remark)| words.split_whitespace().any(said).then_some(*remark))
     }
 
     /// The phrase that fits but for its values, and which of them is wrong.
@@ -437,7 +474,7 @@ impl Values {
             Self::Wrong { first, .. } => first,
             Self::No => Found::None {
                 nearest: Vec::new(),
-                aside: None,
+                meant: None,
             },
         }
     }

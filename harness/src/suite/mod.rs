@@ -5,9 +5,8 @@ mod application;
 mod declared;
 mod findings;
 mod instances;
+mod plain;
 mod scene;
-#[cfg(test)]
-mod sentences;
 mod steps;
 mod submitted;
 mod tags;
@@ -144,14 +143,7 @@ impl Project for Suite {
                 let manifest = Arc::clone(&self.manifest);
                 move |scenario, steps| instances::check(&manifest, scenario, steps)
             })
-            .aside(
-                "lost lose loses loss disappears vanishes missing",
-                "that nothing is lost is judged in every scenario, without being asked",
-            )
-            .aside(
-                "twice duplicate duplicated duplicates repeated double doubled",
-                "that nothing ends twice, and that no outside write is repeated, is judged in every scenario, without being asked",
-            )
+            .explained_by(plain::Plain::of(&self.manifest))
     }
 
     fn system(&self) -> String {
