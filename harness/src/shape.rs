@@ -12,6 +12,7 @@
 //! names a shape by a part of it: see [`Wanted`].
 
 mod commands;
+mod instead;
 mod path;
 mod sentence;
 mod statement;
@@ -26,6 +27,7 @@ use crate::manifest::Manifest;
 use crate::stage::QueueNames;
 use crate::tap::{Call, PgRequest, Request};
 
+pub use self::instead::instead;
 pub use self::wanted::{NotAShape, Wanted};
 
 /// The shape of a call.

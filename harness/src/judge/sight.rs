@@ -9,6 +9,7 @@ use crate::history::{Attribution, Event};
 use crate::ids::{Author, CallId, DependencyName, MessageName, RoleName, StageName};
 use crate::manifest::{Binding, Pattern};
 use crate::protocol::redis::KeyPattern;
+use crate::shape::{Shape, instead};
 
 /// Doubts that a history shows as a whole, beside those that were noted as it was made.
 pub(super) fn doubts(evidence: Evidence<'_>, ledger: &Ledger) -> Vec<Finding> {
@@ -119,16 +120,29 @@ fn unseen_totals(evidence: Evidence<'_>, stages: &Stages<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// A stage with the call that it is bound to.
-fn bound(evidence: Evidence<'_>, stage: &StageName) -> String {
-    match evidence
-        .manifest
-        .stages
-        .get(stage)
-        .map(|stage| &stage.binding)
-    {
-        Some(Binding::Boundary { pattern, .. }) => format!("`{stage}` ({})", pattern.describe()),
-        _ => format!("`{stage}`"),
+/// A stage with the call that it is bound to, and the calls that were seen there instead.
+fn bound(evidence: Evidence<'_>, name: &StageName) -> String {
+    let Some(stage) = evidence.manifest.stages.get(name) else {
+        return format!("`{name}`");
+    };
+    let made = evidence
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Called { author, shape, .. } => {
+                let by = author.incarnation()?;
+                let shape: &Shape = shape.as_ref()?;
+                stage.roles.contains(&by.role).then_some(shape)
+            }
+            _ => None,
+        });
+    let Binding::Boundary { pattern, .. } = &stage.binding else {
+        return format!("`{name}`");
+    };
+    let described = pattern.describe();
+    match instead(stage, made) {
+        Some(seen) => format!("`{name}` ({described}; {seen})"),
+        None => format!("`{name}` ({described})"),
     }
 }
 

@@ -162,6 +162,21 @@ impl Pattern {
         }
     }
 
+    /// The calls as a person names their shape: `insert into jobs`, `SendMessage jobs`.
+    pub fn written(&self) -> String {
+        let with = |first: &str, rest: Option<String>| match rest {
+            Some(rest) => format!("{first} {rest}"),
+            None => first.to_owned(),
+        };
+        match self {
+            Self::Statement(text) | Self::Transaction(text) => text.to_lowercase(),
+            Self::Action { action, queue } => with(action, queue.clone()),
+            Self::Command { command, key } => with(command, key.as_ref().map(ToString::to_string)),
+            Self::Request { method, path } if method == "*" => format!("GET {path}"),
+            Self::Request { method, path } => format!("{method} {path}"),
+        }
+    }
+
     /// The calls in words: ``a transaction with `insert into jobs` ``.
     pub fn describe(&self) -> String {
         match self {

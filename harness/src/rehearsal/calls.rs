@@ -2,8 +2,9 @@
 
 use super::Rehearsal;
 use crate::history::{Made, Tally};
-use crate::ids::RoleName;
-use crate::shape::{Shape, Wanted};
+use crate::ids::{RoleName, StageName};
+use crate::manifest::Binding;
+use crate::shape::{Shape, Wanted, instead};
 
 /// A role, or one instance of it.
 type Caller<'a> = (&'a RoleName, Option<u32>);
@@ -34,6 +35,30 @@ fn shape<'t>(made: Made<'t>, (role, instance): Caller<'_>) -> Option<&'t Shape> 
 }
 
 impl Rehearsal {
+    /// Stages at which something should have been done and that nobody ever passed, with what
+    /// was called instead.
+    pub fn unpassed(&self) -> Vec<String> {
+        let manifest = self.manifest();
+        let awaited = self.board.awaited_stages();
+        self.board.history().tally(|tally| {
+            let passed: Vec<&StageName> = tally.stages().collect();
+            let never = awaited.iter().filter(|stage| !passed.contains(stage));
+            let told = never.filter_map(|name| {
+                let stage = manifest.stages.get(name)?;
+                let made = tally
+                    .made()
+                    .filter(|made| stage.roles.contains(&made.by.role));
+                let seen = instead(stage, made.map(|made| made.shape))?;
+                let Binding::Boundary { pattern, .. } = &stage.binding else {
+                    return None;
+                };
+                let described = pattern.describe();
+                Some(format!("nobody ever passed `{name}` ({described}); {seen}"))
+            });
+            told.collect()
+        })
+    }
+
     /// When a process made the calls of this shape, in microseconds since the rehearsal began.
     pub fn calls(&self, role: &RoleName, instance: Option<u32>, wanted: &Wanted) -> Vec<u64> {
         self.board.history().tally(|tally| {

@@ -330,6 +330,11 @@ impl Scene {
         for evidence in evidence_of(&judgement, outcome) {
             closing = closing.with_evidence(evidence);
         }
+        if !closing.evidence.is_empty() || outcome.verdict != Exit::Passed {
+            for told in rehearsal.unpassed() {
+                closing = closing.with_evidence(Evidence::new(Exit::Unproven, told));
+            }
+        }
         let excerpt = rehearsal
             .history()
             .read(|entries| convicting(entries, outcome, &closing.evidence));

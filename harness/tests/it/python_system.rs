@@ -141,3 +141,46 @@ fn a_misspelt_announcement_is_told_with_its_process_and_the_nearest_stage() {
                 you mean `pricing`?";
     assert!(seen.contains(told), "{seen}");
 }
+
+#[test]
+fn a_stage_that_nothing_passed_is_told_with_the_calls_that_were_seen_instead() {
+    let Some(desk) = Desk::new() else { return };
+    desk.break_rule(
+        "rehearsal.yaml",
+        &[
+            (
+                "transaction: insert into invoices }",
+                "transaction: insert into bills }",
+            ),
+            (
+                "after: { dependency: books, transaction: insert into tries }",
+                "after: { dependency: books, transaction: insert into attempts }",
+            ),
+        ],
+    );
+    let feature = "Feature: F
+  Scenario: S
+    Given the messages M1 to M2
+    And the packer is killed at noted of M2 once
+    When all messages are submitted
+    Then everything is quiet
+";
+    let features = desk.root.path().join("features");
+    for entry in fs::read_dir(&features).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    fs::write(features.join("misspelt.feature"), feature).unwrap();
+    let done = desk.rehearse(&[]);
+    let seen = said(&done);
+    assert_eq!(done.status.code(), Some(3), "{seen}");
+    let joined = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "`invoiced` (a transaction with `insert into bills`; the nearest calls to the books that were seen: ",
+        "insert into invoices",
+        "nobody ever passed `noted` (a transaction with `insert into attempts`); the nearest calls to the books that were seen: ",
+        "insert into tries",
+        "stages were passed by nobody in the whole run: ",
+    ] {
+        assert!(joined.contains(told), "no `{told}` in\n{seen}");
+    }
+}

@@ -17,6 +17,21 @@ use crate::shape::Shape;
 use crate::tap::{Call, Reply, Request, Side};
 
 impl Board {
+    /// The stages at which faults wait that never came about, though they had to.
+    pub(crate) fn awaited_stages(&self) -> Vec<StageName> {
+        let state = self.state();
+        let waiting = state
+            .faults
+            .iter()
+            .filter(|armed| armed.triggered == 0 && !armed.fault.may);
+        let stages = waiting.filter_map(|armed| match &armed.fault.point {
+            Point::Stage { stage, .. } => Some(stage.clone()),
+            _ => None,
+        });
+        let stages: BTreeSet<StageName> = stages.collect();
+        stages.into_iter().collect()
+    }
+
     pub(in crate::rehearsal) fn arm(&self, fault: Fault) -> FaultId {
         if matches!(fault.point, Point::Call { .. }) {
             self.begin_survey();
