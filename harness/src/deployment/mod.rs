@@ -15,6 +15,10 @@
 //! ```
 
 mod child;
+#[cfg(feature = "containers")]
+pub mod containers;
+#[cfg(not(feature = "containers"))]
+#[path = "without_containers.rs"]
 pub mod containers;
 mod deaths;
 mod driver;
