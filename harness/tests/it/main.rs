@@ -8,6 +8,7 @@
 
 mod browser;
 mod check;
+mod cli_environment;
 mod cli_input;
 mod cli_interrupt;
 mod cli_run;
