@@ -46,11 +46,21 @@ pub fn of_flags(flags: &Flags) -> Result<Draft, Refused> {
     let given = given(flags)?;
     for command in &flags.prepare {
         let words = split(command)?;
+        // Nothing but the database is there yet.
+        let is_there =
+            |(_, value): &&(String, String)| !value.contains("${") || value.contains("${database.");
         let mut program = Program {
-            environment: Vec::new(),
+            environment: given.iter().filter(is_there).cloned().collect(),
             words,
         };
         for variable in scan::variables(&flags.root, &program.words) {
+            if program
+                .environment
+                .iter()
+                .any(|(known, _)| *known == variable)
+            {
+                continue;
+            }
             let value = meaning(&mut draft, &variable, false);
             if let Some(value) = value.filter(|value| value.contains("${database.")) {
                 program.environment.push((variable, value));
@@ -83,8 +93,39 @@ pub fn of_flags(flags: &Flags) -> Result<Draft, Refused> {
             "--queue sqs:NAME, --database postgres, --queue redis, --outside NAME",
         ));
     }
-    draft.submit = submit::read(&draft, flags.submit.as_deref())?;
+    let (submit, door) = submit::read(&draft, flags.submit.as_deref())?;
+    draft.submit = submit;
+    if let Some(door) = door {
+        close_others(&mut draft, &door);
+    }
     Ok(draft)
+}
+
+/// Programs that share a file share the names of its variables: a port is the one's that
+/// messages are submitted to.
+fn close_others(draft: &mut Draft, door: &str) {
+    let Draft {
+        processes, notes, ..
+    } = draft;
+    for process in processes.iter_mut().filter(|process| process.name != door) {
+        let is_port = |value: &str| value == "${port}" || value == "${listen}";
+        let environment = &mut process.program.environment;
+        let ports: Vec<String> = environment
+            .iter()
+            .filter(|(_, value)| is_port(value))
+            .map(|(name, _)| format!("${name}"))
+            .collect();
+        if ports.is_empty() {
+            continue;
+        }
+        environment.retain(|(_, value)| !is_port(value));
+        process.listens = false;
+        notes.push(format!(
+            "the sources of {} name {}, as those of {door} do: if it listens too, say `listens: true` and give it its port",
+            process.name,
+            ports.join(" and ")
+        ));
+    }
 }
 
 /// The usual name of a database's address, where no source that could be read has another.
@@ -300,4 +341,45 @@ fn of_queue(draft: &mut Draft, upper: &str, words: &[&str]) -> Option<String> {
         "url"
     };
     Some(format!("${{{name}.{queue}.{part}}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_share_a_file_do_not_all_listen_and_commands_get_what_is_given() {
+        let root = tempfile::tempdir().expect("a directory");
+        let source = "import os\nport = os.environ[\"PORT\"]\n";
+        std::fs::write(root.path().join("app.py"), source).expect("a file");
+        let draft = of_flags(&Flags {
+            name: "shop".to_owned(),
+            root: root.path().to_owned(),
+            processes: vec![
+                "api=python3 app.py api".to_owned(),
+                "worker=python3 app.py worker".to_owned(),
+            ],
+            database: Some("postgres".to_owned()),
+            queue: Some("sqs:jobs".to_owned()),
+            prepare: vec!["python3 app.py migrate".to_owned()],
+            environment: vec![
+                "REGION=here".to_owned(),
+                "QUEUE=${queue.jobs.url}".to_owned(),
+            ],
+            submit: Some("POST /jobs".to_owned()),
+            ..Flags::default()
+        });
+        let draft = draft.expect("a draft");
+        let listening: Vec<&str> = draft
+            .processes
+            .iter()
+            .filter(|process| process.listens)
+            .map(|process| process.name.as_str())
+            .collect();
+        assert_eq!(listening, ["api"]);
+        assert!(draft.notes.iter().any(|note| note.contains("$PORT")));
+        let prepare = &draft.prepare[0].environment;
+        assert!(prepare.contains(&("REGION".to_owned(), "here".to_owned())));
+        assert!(!prepare.iter().any(|(name, _)| name == "QUEUE"));
+    }
 }

@@ -58,7 +58,7 @@ pub fn of_compose(compose: &Compose, how: Option<&str>) -> Result<Draft, Refused
             "",
         ));
     }
-    draft.submit = submit::read(&draft, how)?;
+    (draft.submit, _) = submit::read(&draft, how)?;
     Ok(draft)
 }
 

@@ -9,8 +9,9 @@ use super::draft::{Draft, Kind, quoted};
 const HOW: &str = "say how a message comes in: --submit 'POST /orders {\"item\": \"${message.name}\"}' \
     for a process that listens, or --submit 'orders {\"id\": \"${message.key}\"}' for a queue";
 
-/// `submit` of a manifest; what nobody said is found out where there is one way only.
-pub(super) fn read(draft: &Draft, said: Option<&str>) -> Result<String, Refused> {
+/// `submit` of a manifest, and which process takes the request, if it is one; what nobody said
+/// is found out where there is one way only.
+pub(super) fn read(draft: &Draft, said: Option<&str>) -> Result<(String, Option<String>), Refused> {
     let queues: Vec<(String, String)> = queues(draft);
     let doors: Vec<&String> = draft
         .processes
@@ -20,8 +21,9 @@ pub(super) fn read(draft: &Draft, said: Option<&str>) -> Result<String, Refused>
         .collect();
     let Some(said) = said else {
         return match (queues.as_slice(), doors.as_slice()) {
-            ([(dependency, queue)], []) => Ok(format!(
-                "{{ queue: {dependency}/{queue}, body: {{ id: \"${{message.key}}\" }} }}"
+            ([(dependency, queue)], []) => Ok((
+                format!("{{ queue: {dependency}/{queue}, body: {{ id: \"${{message.key}}\" }} }}"),
+                None,
             )),
             _ => Err(Refused::new("how does a message come in?", HOW)),
         };
@@ -53,10 +55,12 @@ pub(super) fn read(draft: &Draft, said: Option<&str>) -> Result<String, Refused>
                 }
                 many => sounding_like_a_door(many).ok_or_else(|| ambiguous(many))?,
             };
-            Ok(request(process, method, path, body))
+            let submit = request(process, method, path, body);
+            Ok((submit, Some(process.clone())))
         }
         [process, method, path] if path.starts_with('/') => {
-            Ok(request(process, method, path, body))
+            let submit = request(process, method, path, body);
+            Ok((submit, Some((*process).to_owned())))
         }
         [queue] => {
             let found = queues.iter().find(|(_, name)| name == queue);
@@ -68,10 +72,9 @@ pub(super) fn read(draft: &Draft, said: Option<&str>) -> Result<String, Refused>
                 ));
             };
             let body = body.unwrap_or_else(|| serde_json::json!({ "id": "${message.key}" }));
-            Ok(format!(
-                "{{ queue: {dependency}/{queue}, body: {} }}",
-                flow(&body)
-            ))
+            let body = flow(&body);
+            let submit = format!("{{ queue: {dependency}/{queue}, body: {body} }}");
+            Ok((submit, None))
         }
         _ => Err(Refused::new(
             format!("--submit: `{said}` is neither a request nor a queue"),

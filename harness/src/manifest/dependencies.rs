@@ -188,15 +188,6 @@ fn read_routes<'n>(
     stub: bool,
 ) -> Option<Vec<Route>> {
     let items = list(cx, node, title)?;
-    if items.is_empty() && stub {
-        cx.report(
-            node.span,
-            Defect::Empty {
-                what: title.to_owned(),
-            },
-        );
-        return None;
-    }
     let routes: Vec<_> = items
         .iter()
         .enumerate()

@@ -277,6 +277,10 @@ fn answers(runs: &[Seen]) -> String {
                     request.method, request.path, reply.status
                 ))
             }
+            (Request::Http(request), Some(Reply::Broken { reason })) => Some(format!(
+                "; {} {} got no answer: {reason}",
+                request.method, request.path
+            )),
             _ => None,
         },
     );
