@@ -237,6 +237,8 @@ fn is_alike(pattern: &Pattern, actions: &[String]) -> bool {
         Pattern::Statement(text) | Pattern::Transaction(text) => text.to_lowercase(),
         Pattern::Action { action, .. } => return actions.contains(action),
         Pattern::Request { method, .. } => return actions.contains(method),
+        // Nobody has to spell it.
+        Pattern::Row { .. } => return false,
         Pattern::Command { command, key } => {
             return actions.iter().any(|action| {
                 let (name, done) = action.split_once(' ').unwrap_or((action, ""));

@@ -24,6 +24,8 @@ pub(super) struct Context<'n> {
     pub(super) queries: Vec<Query>,
     /// The placeholders read so far.
     pub(super) used: BTreeSet<String>,
+    /// Tables that are queues, and that the harness cannot put anything on.
+    pub(super) without_put: BTreeSet<String>,
     /// Whether something builds programs, so that they may be missing now.
     pub(super) builds: bool,
 }
@@ -78,6 +80,7 @@ impl<'n> Context<'n> {
             problems: Vec::new(),
             queries: Vec::new(),
             used: BTreeSet::new(),
+            without_put: BTreeSet::new(),
             builds,
         }
     }

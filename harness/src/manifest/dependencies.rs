@@ -15,7 +15,8 @@ use super::queues::read_queues;
 use super::source::Span;
 use super::table::{Table, choice, list, named_things, scalar, text};
 use super::{
-    Dependency, Place, Protocol, Provide, ReplyBody, Route, RouteReply, Template, redis, tls,
+    Dependency, Place, Protocol, Provide, ReplyBody, Route, RouteReply, Template, redis,
+    table_queue, tls,
 };
 use crate::ids::DependencyName;
 
@@ -89,14 +90,18 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
         table.refuse(
             cx,
             &["queues"],
-            "a dependency with `protocol: sqs` or `redis`",
+            "a dependency with `protocol: sqs`, `redis` or `postgres`",
         );
     }
     if protocol != ProtocolName::Http {
         table.refuse(cx, &["routes"], "a dependency with `protocol: http`");
     }
     let protocol = match protocol {
-        ProtocolName::Postgres => Some(Protocol::Postgres),
+        ProtocolName::Postgres => match table.get("queues") {
+            None => Some(IndexMap::new()),
+            Some(node) => table_queue::read_queues(cx, node, &table.what("queues")),
+        }
+        .map(|queues| Protocol::Postgres { queues }),
         ProtocolName::Sqs => table.need(cx, "queues").and_then(|node| {
             let queues = read_queues(cx, node, &table.what("queues"))?;
             Some(Protocol::Sqs { queues })

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::{Place, Template};
 use crate::protocol::redis::RedisQueue;
+use crate::protocol::table::TableQueue;
 
 /// What processes talk to.
 #[derive(Clone, Debug)]
@@ -23,7 +24,7 @@ impl Dependency {
     pub fn routes(&self) -> &[Route] {
         match &self.protocol {
             Protocol::Http { routes } => routes,
-            Protocol::Postgres | Protocol::Sqs { .. } | Protocol::Redis { .. } => &[],
+            Protocol::Postgres { .. } | Protocol::Sqs { .. } | Protocol::Redis { .. } => &[],
         }
     }
 }
@@ -32,7 +33,10 @@ impl Dependency {
 #[derive(Clone, Debug)]
 pub enum Protocol {
     /// PostgreSQL v3.
-    Postgres,
+    Postgres {
+        /// Tables that serve as queues, by the name used in the manifest.
+        queues: IndexMap<String, TableQueue>,
+    },
     /// SQS, JSON protocol.
     Sqs {
         /// The queues that each rehearsal gets, by the name used in the manifest.
@@ -56,7 +60,8 @@ impl Protocol {
         match self {
             Self::Sqs { queues } => queues.keys().collect(),
             Self::Redis { queues } => queues.keys().collect(),
-            Self::Postgres | Self::Http { .. } => Vec::new(),
+            Self::Postgres { queues } => queues.keys().collect(),
+            Self::Http { .. } => Vec::new(),
         }
     }
 
@@ -71,7 +76,11 @@ impl Protocol {
                 let mut others = queues.values();
                 others.any(|other| other.dead_letter.as_deref() == Some(queue))
             }
-            Self::Postgres | Self::Http { .. } => false,
+            Self::Postgres { queues } => {
+                let mut others = queues.values();
+                others.any(|other| other.dead_letter.as_deref() == Some(queue))
+            }
+            Self::Http { .. } => false,
         }
     }
 }

@@ -40,6 +40,8 @@ tables! {
     QUEUE: "queue" = "attributes" "dead_letter" "consumed";
     REDIS_QUEUE: "queue of Redis" = "list" "stream" "sorted_set" "group" "processing" "claim"
         "dead_letter";
+    TABLE_QUEUE: "queue of PostgreSQL" = "uses" "table" "id" "where" "waiting" "in_hand" "due" "claim"
+        "calls" "put" "expire" "dead_letter";
     DEAD_LETTER: "dead_letter" = "queue" "max_receives" "attempts" "setbacks";
     ROUTE: "route" = "on" "write" "store" "job" "group" "idempotency" "reply" "replies";
     IDEMPOTENCY: "idempotency" = "header";
@@ -52,9 +54,9 @@ tables! {
     RESTART: "restart" = "after";
     CONTAINER: "container" = "image" "cpus" "address";
     READY: "ready" = "http" "call" "output";
-    CALL: "call" = "dependency" "statement" "transaction" "action" "queue" "request" "command"
-        "key";
-    BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "action"
+    CALL: "call" = "dependency" "statement" "transaction" "row" "becomes" "action" "queue" "request"
+        "command" "key";
+    BACKGROUND: "background" = "process" "dependency" "statement" "transaction" "row" "becomes" "action"
         "queue" "request" "command" "key" "backlog" "settle";
     BACKLOG: "backlog" = "dependency" "query" "command" "environment" "process" "request" "json";
     CONSUMPTION: "consumption" = "process" "mode" "ownerless" "in_hand" "normal" "rests" "paused" "resumed" "stopped"

@@ -84,6 +84,16 @@ impl Defect {
             Self::KeyPattern { .. } => {
                 "use `{job}` or `{message}` for the id, `*` for anything".to_owned()
             }
+            Self::NoPut { .. } => {
+                "give the queue `put: insert into … values ($1::jsonb) returning id`, or let a process of the system submit".to_owned()
+            }
+            Self::RowBefore => {
+                "write `after`, or bind it to the `statement` that does it".to_owned()
+            }
+            Self::Becomes { .. } => "write it like `status = succeeded`".to_owned(),
+            Self::QueueProfile { .. } => {
+                "write the name of one that is built in, or `FILE#NAME` for one of your own".to_owned()
+            }
             Self::OwnDeadLetter { .. } => "name another queue".to_owned(),
             Self::ProvideDoesNotFit { protocol, .. } => {
                 format!("it can be {}", any_of(protocol.provisions()))

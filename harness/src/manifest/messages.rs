@@ -68,6 +68,12 @@ fn read_put<'n>(
     what: &str,
 ) -> Option<SubmitPut> {
     let (dependency, queue) = read_queue(cx, node, what)?;
+    let is_table = cx.names.dependencies.get(dependency.as_str());
+    let is_table = is_table.and_then(|names| names.protocol) == Some(ProtocolName::Postgres);
+    if is_table && cx.without_put.contains(&queue) {
+        cx.report(node.span, Defect::NoPut { queue });
+        return None;
+    }
     let placeholders = Placeholders::of_submit(&cx.names);
     let body = table
         .need(cx, "body")

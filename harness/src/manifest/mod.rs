@@ -51,6 +51,7 @@ mod source;
 mod stages;
 mod suggestion;
 mod table;
+mod table_queue;
 mod template;
 mod tls;
 mod totals;
@@ -277,7 +278,7 @@ impl Manifest {
     /// Which protocol is spoken with a dependency, or with a process that listens.
     pub fn protocol_of(&self, dependency: &DependencyName) -> DependencyProtocol {
         match self.dependencies.get(dependency).map(|one| &one.protocol) {
-            Some(Protocol::Postgres) => DependencyProtocol::Postgres,
+            Some(Protocol::Postgres { .. }) => DependencyProtocol::Postgres,
             Some(Protocol::Sqs { .. }) => DependencyProtocol::Sqs,
             Some(Protocol::Redis { .. }) => DependencyProtocol::Redis,
             Some(Protocol::Http { .. }) | None => DependencyProtocol::Http,
@@ -581,6 +582,50 @@ pub enum Pattern {
         /// The key.
         key: Option<KeyPattern>,
     },
+    /// PostgreSQL: something became of a row in a table that is a queue, whatever statement,
+    /// function or trigger did it.
+    Row {
+        /// What.
+        change: RowChange,
+        /// The queue's name in the manifest.
+        queue: String,
+        /// A column, and what it has to read then.
+        becomes: Option<(String, String)>,
+    },
+}
+
+/// What becomes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowChange {
+    /// It came.
+    Added,
+    /// Somebody has it in hand.
+    Claimed,
+    /// It waits again.
+    Released,
+    /// It belongs to its queue no more.
+    Finished,
+}
+
+impl RowChange {
+    /// How a manifest writes them.
+    pub(crate) const KEYS: &[&str] = &["added", "claimed", "released", "finished"];
+
+    const ALL: [Self; 4] = [Self::Added, Self::Claimed, Self::Released, Self::Finished];
+
+    fn named(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|change| change.key() == key)
+    }
+
+    /// How a manifest writes it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Claimed => "claimed",
+            Self::Released => "released",
+            Self::Finished => "finished",
+        }
+    }
 }
 
 /// Where a captured value stands.

@@ -1,18 +1,25 @@
 //! Which calls are meant: reading patterns, checking them against the protocol of their
 //! dependency, and saying them in words.
 
-use super::Pattern;
 use super::context::Context;
 use super::node::Node;
 use super::problem::{Defect, Noun, ProtocolName};
 use super::redis::read_key;
 use super::route::{check_path_pattern, split_request};
-use super::table::{Table, text};
+use super::table::{Table, choice, text};
+use super::{Pattern, RowChange};
 use crate::ids::DependencyName;
 use crate::protocol::redis;
 use crate::sql::Sql;
 
-const PATTERNS: &[&str] = &["statement", "transaction", "action", "request", "command"];
+const PATTERNS: &[&str] = &[
+    "statement",
+    "transaction",
+    "row",
+    "action",
+    "request",
+    "command",
+];
 
 /// The actions of SQS.
 pub(crate) const ACTIONS: &[&str] = &[
@@ -76,8 +83,11 @@ pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<
         );
         return None;
     }
-    if key != "action" {
-        table.refuse(cx, &["queue"], "an `action`");
+    if !matches!(key, "action" | "row") {
+        table.refuse(cx, &["queue"], "an `action` or a `row`");
+    }
+    if key != "row" {
+        table.refuse(cx, &["becomes"], "a `row`");
     }
     if key != "command" {
         table.refuse(cx, &["key"], "a `command`");
@@ -93,6 +103,7 @@ pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<
             };
             Pattern::Command { command, key }
         }
+        "row" => read_row(cx, node, table, &names.queues)?,
         "statement" => Pattern::Statement(read_sql(cx, node, table)?),
         "transaction" => Pattern::Transaction(read_sql(cx, node, table)?),
         "action" => {
@@ -124,6 +135,44 @@ pub(super) fn read_calls<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<
         dependency: name.into(),
         protocol,
         pattern,
+    })
+}
+
+/// What becomes of a row, of which queue, and what a column of it has to read then.
+fn read_row<'n>(
+    cx: &mut Context<'n>,
+    node: &'n Node,
+    table: &Table<'n>,
+    queues: &[&str],
+) -> Option<Pattern> {
+    let what = table.what("row");
+    let written = text(cx, node, &what)?;
+    let written = choice(cx, node.span, what, written, RowChange::KEYS)?;
+    let change = RowChange::named(written)?;
+    let queue = match table.text(cx, "queue")? {
+        Some((queue, span)) => {
+            cx.one_of(span, Noun::Queue, queue, queues)?;
+            queue.to_owned()
+        }
+        None if queues.len() == 1 => queues[0].to_owned(),
+        None => table.need_text(cx, "queue")?.0.to_owned(),
+    };
+    let becomes = match table.text(cx, "becomes")? {
+        None => None,
+        Some((written, span)) => {
+            let Some((column, value)) = written.split_once('=') else {
+                let written = written.to_owned();
+                cx.report(span, Defect::Becomes { written });
+                return None;
+            };
+            let value = value.trim().trim_matches('\'');
+            Some((column.trim().to_owned(), value.to_owned()))
+        }
+    };
+    Some(Pattern::Row {
+        change,
+        queue,
+        becomes,
     })
 }
 
@@ -172,6 +221,7 @@ impl Pattern {
             Self::Statement(text) | Self::Transaction(text) => text.to_lowercase(),
             Self::Action { action, queue } => with(action, queue.clone()),
             Self::Command { command, key } => with(command, key.as_ref().map(ToString::to_string)),
+            Self::Row { change, queue, .. } => format!("{} {queue}", change.key()),
             Self::Request { method, path } if method == "*" => format!("GET {path}"),
             Self::Request { method, path } => format!("{method} {path}"),
         }
@@ -195,6 +245,16 @@ impl Pattern {
                 command,
                 key: Some(key),
             } => format!("{command} {key}"),
+            Self::Row {
+                change,
+                queue,
+                becomes,
+            } => {
+                let becomes = becomes.as_ref();
+                let becomes = becomes.map(|(column, value)| format!(" with {column} = {value}"));
+                let becomes = becomes.unwrap_or_default();
+                format!("a row of `{queue}` {}{becomes}", change.key())
+            }
             Self::Request { method, path } if method == "*" => format!("any request to {path}"),
             Self::Request { method, path } => format!("{method} {path}"),
         }

@@ -279,6 +279,29 @@ pub enum Defect {
         /// The queue.
         queue: String,
     },
+    /// A table that the harness is to put something on, and nobody says how.
+    #[error("nothing says how a message is put on the table of queue `{queue}`")]
+    NoPut {
+        /// The queue.
+        queue: String,
+    },
+    /// A stage before a change that nobody knows of before.
+    #[error("what becomes of a row is known once it did")]
+    RowBefore,
+    /// What a row is to become, and cannot be read.
+    #[error("`{written}` is no `COLUMN = VALUE`")]
+    Becomes {
+        /// As written.
+        written: String,
+    },
+    /// A profile of a queue that cannot be had.
+    #[error("queue profile `{uses}`: {why}")]
+    QueueProfile {
+        /// As written.
+        uses: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A provision that the protocol does not have.
     #[error("a dependency that speaks {protocol} cannot be `{provide}`")]
     ProvideDoesNotFit {
@@ -520,7 +543,7 @@ impl ProtocolName {
     /// The keys that describe its calls.
     pub fn patterns(self) -> &'static [&'static str] {
         match self {
-            Self::Postgres => &["statement", "transaction"],
+            Self::Postgres => &["statement", "transaction", "row"],
             Self::Sqs => &["action"],
             Self::Http => &["request"],
             Self::Redis => &["command"],
@@ -529,7 +552,7 @@ impl ProtocolName {
 
     /// Whether it has queues that processes consume.
     pub fn has_queues(self) -> bool {
-        matches!(self, Self::Sqs | Self::Redis)
+        matches!(self, Self::Sqs | Self::Redis | Self::Postgres)
     }
 
     /// How it can be provided.

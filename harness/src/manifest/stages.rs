@@ -9,7 +9,7 @@ use super::keys;
 use super::node::{Node, Value};
 use super::pattern::read_calls;
 use super::place::{Holder, read_capture};
-use super::problem::{Noun, ProtocolName};
+use super::problem::{Defect, Noun, ProtocolName};
 use super::table::{Table, named_things, text};
 use super::{Binding, CapturePlace, OPERATOR, Stage};
 use crate::ids::{RoleName, StageName};
@@ -134,6 +134,10 @@ fn read_binding<'n>(
         ProtocolName::Redis => Some(Holder::Command),
     };
     let (dependency, pattern) = (calls.dependency, calls.pattern);
+    if side == Side::Before && matches!(pattern, super::Pattern::Row { .. }) {
+        cx.report(node.anchor(), Defect::RowBefore);
+        return None;
+    }
     Some((
         Binding::Boundary {
             side,

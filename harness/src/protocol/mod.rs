@@ -4,8 +4,10 @@
 pub(crate) mod concern;
 pub mod http;
 pub mod postgres;
+pub mod queue;
 pub mod redis;
 pub mod sqs;
+pub(crate) mod table;
 
 use crate::history::Said;
 use crate::tap::{Reply, Request};

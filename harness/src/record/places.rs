@@ -30,7 +30,7 @@ pub(super) fn propose(
     match &manifest.dependencies.get(dependency)?.protocol {
         Protocol::Sqs { .. } => in_messages(dependency, runs),
         Protocol::Http { .. } => in_requests(manifest, dependency, runs),
-        Protocol::Postgres => in_binds(dependency, runs),
+        Protocol::Postgres { .. } => in_binds(dependency, runs),
         Protocol::Redis { .. } => {
             let mut sightings = runs.iter().flat_map(|run| {
                 let calls = run.at(dependency);

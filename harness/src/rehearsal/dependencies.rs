@@ -18,6 +18,7 @@ use crate::manifest::FIFO_NAME;
 use crate::protocol;
 use crate::protocol::redis::{Expiry, RedisService, View};
 use crate::protocol::sqs::Names;
+use crate::protocol::table::Watch;
 use crate::stub::Stub;
 
 /// Quoted names of all tables that are the system's own.
@@ -39,6 +40,8 @@ pub(super) struct Database {
     pub(super) pool: PgPool,
     /// Transactions that were prepared in it, whoever did.
     pub(super) prepared: protocol::postgres::Prepared,
+    /// What becomes of rows in its tables that are queues.
+    pub(super) watch: Arc<Watch>,
 }
 
 /// A queue service with the queues of this rehearsal.
@@ -186,6 +189,7 @@ impl Dependencies {
             .map(|database| protocol::postgres::Shared {
                 database: Some(database.name.clone()),
                 prepared: database.prepared.clone(),
+                watch: Arc::clone(&database.watch),
             })
             .unwrap_or_default()
     }
@@ -247,6 +251,9 @@ impl Dependencies {
         if let Some(redis) = self.redis.get(dependency) {
             return redis.queues[queue].name();
         }
+        if self.databases.contains_key(dependency) {
+            return queue.to_owned();
+        }
         self.queues[dependency].queues[queue].name.clone()
     }
 
@@ -268,6 +275,10 @@ impl Dependencies {
                 let queues = service.queues.iter();
                 queues.map(|(name, queue)| ((dependency.clone(), name.clone()), queue.name()))
             }))
+            .chain(self.databases.iter().flat_map(|(dependency, database)| {
+                let queues = database.watch.queues();
+                queues.map(|name| ((dependency.clone(), name.clone()), name.clone()))
+            }))
             .collect()
     }
 
@@ -288,6 +299,15 @@ impl Dependencies {
                     queue: queue.to_owned(),
                     reason: error.to_string(),
                 });
+        }
+        if let Some(database) = self.databases.get(dependency) {
+            let expired = database.watch.expire(queue, receipt).await;
+            return expired.map_err(|error| DependencyError::Queue {
+                dependency: dependency.clone(),
+                action: "the end of a delivery",
+                queue: queue.to_owned(),
+                reason: error.to_string(),
+            });
         }
         let Some(service) = self.queues.get(dependency) else {
             return Ok(Expiry::Visible);
@@ -347,6 +367,15 @@ impl Dependencies {
                     reason: error.to_string(),
                 });
         }
+        if let Some(database) = self.databases.get(dependency) {
+            let put = database.watch.put(queue, body).await;
+            return put.map_err(|error| DependencyError::Queue {
+                dependency: dependency.clone(),
+                action: "`put` of the manifest",
+                queue: queue.to_owned(),
+                reason: error.to_string(),
+            });
+        }
         let service = &self.queues[dependency];
         let own = &service.queues[queue];
         let mut sending = service.client.send_message().queue_url(&own.url);
@@ -379,6 +408,21 @@ impl Dependencies {
     ) -> Result<QueueCounts, DependencyError> {
         if let Some(redis) = self.redis.get(dependency) {
             let counted = redis.counts(queue).await;
+            let (visible, in_flight, delayed) =
+                counted.map_err(|error| DependencyError::Queue {
+                    dependency: dependency.clone(),
+                    action: "a count",
+                    queue: queue.to_owned(),
+                    reason: error.to_string(),
+                })?;
+            return Ok(QueueCounts {
+                visible,
+                in_flight,
+                delayed,
+            });
+        }
+        if let Some(database) = self.databases.get(dependency) {
+            let counted = database.watch.counts(queue).await;
             let (visible, in_flight, delayed) =
                 counted.map_err(|error| DependencyError::Queue {
                     dependency: dependency.clone(),

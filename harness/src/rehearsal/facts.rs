@@ -4,7 +4,9 @@
 use serde_json::Value;
 
 use crate::manifest::Manifest;
-use crate::protocol::redis::{Item, QueueEffect, subject};
+use crate::protocol::queue::{Item, QueueEffect};
+use crate::protocol::redis::subject;
+use crate::protocol::table;
 use crate::stage;
 use crate::tap::{Call, Deletion, Reply, Request, SqsReply};
 
@@ -50,10 +52,15 @@ pub(super) enum Fact {
 
 /// The facts that this reply proves. Failed entries of a batch prove nothing.
 pub(super) fn of(manifest: &Manifest, call: &Call, reply: &Reply) -> Vec<Fact> {
-    if let Reply::Redis(reply) = reply {
-        let effects = reply.effects.iter();
+    let effects = match reply {
+        Reply::Redis(reply) => &reply.effects,
+        Reply::Postgres(reply) => &reply.effects,
+        _ => &Vec::new(),
+    };
+    if !effects.is_empty() {
+        let effects = effects.iter();
         return effects
-            .map(|effect| of_redis(manifest, call, effect))
+            .map(|effect| of_effect(manifest, call, effect))
             .collect();
     }
     let (Request::Sqs(request), Reply::Sqs(answer)) = (&call.request, reply) else {
@@ -135,8 +142,12 @@ fn kept(answer: &SqsReply, place: usize) -> Option<bool> {
     }
 }
 
-fn of_redis(manifest: &Manifest, call: &Call, effect: &QueueEffect) -> Fact {
-    let ids = |item: &Item| subject::ids_in_item(manifest, &call.dependency, item);
+/// What one effect on a queue proves.
+pub(super) fn of_effect(manifest: &Manifest, call: &Call, effect: &QueueEffect) -> Fact {
+    let ids = |item: &Item| match &call.request {
+        Request::Postgres(_) => table::ids_in_item(item),
+        _ => subject::ids_in_item(manifest, &call.dependency, item),
+    };
     match effect {
         QueueEffect::Sent(item) => Fact::Sent {
             queue: item.queue.clone(),

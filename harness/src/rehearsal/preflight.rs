@@ -34,7 +34,7 @@ fn lacking_room(manifest: &Manifest, plan: &Plan) -> Vec<String> {
             .values()
             .filter_map(|dependency| match &dependency.protocol {
                 Protocol::Sqs { queues } => Some(queues),
-                Protocol::Postgres | Protocol::Http { .. } | Protocol::Redis { .. } => None,
+                Protocol::Postgres { .. } | Protocol::Http { .. } | Protocol::Redis { .. } => None,
             });
     let policies = queues
         .flatten()

@@ -60,7 +60,7 @@ impl Provider {
         let password = self.password.clone();
         let mut environment = environment.clone();
         let (ours, arguments) = match &dependency.protocol {
-            Protocol::Postgres => {
+            Protocol::Postgres { .. } => {
                 environment.insert("POSTGRES_PASSWORD".to_owned(), password.clone());
                 (Image::Postgres, postgres_arguments())
             }

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// After a look, however much goes on: each entry is a change, and thousands come in a second.
 const PAUSE: Duration = Duration::from_millis(4);
 /// A timer that makes no call for so long has nothing to do.
-const REST: Duration = Duration::from_secs(1);
+pub(super) const REST: Duration = Duration::from_secs(1);
 /// Whoever deleted a message early and does nothing but receive for so long does not work
 /// on it any more. Workers whose main process receives while others compute are silent for
 /// as long as they compute.

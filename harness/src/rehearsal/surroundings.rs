@@ -95,7 +95,7 @@ impl Surroundings {
                 gate: Arc::clone(&gate),
             };
             let opened = match &dependency.protocol {
-                Protocol::Postgres => {
+                Protocol::Postgres { .. } => {
                     protocol::postgres::open_before(context, dependencies.shared(name)).await
                 }
                 Protocol::Sqs { .. } => {

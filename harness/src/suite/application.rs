@@ -103,7 +103,7 @@ impl Application for Rehearsals {
             return Ok(Examination::NothingToAsk);
         }
         let elsewhere = manifest.dependencies.iter().find(|(_, dependency)| {
-            matches!(dependency.protocol, Protocol::Postgres)
+            matches!(dependency.protocol, Protocol::Postgres { .. })
                 && !matches!(dependency.provide, Provide::Embedded)
                 || matches!(dependency.provide, Provide::Container { .. })
         });

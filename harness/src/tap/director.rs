@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 
 use super::{Call, Extent, Reply};
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
+use crate::protocol::queue::QueueEffect;
 
 /// Decides at both boundaries of every call, and is told what became of it.
 ///
@@ -79,6 +80,11 @@ pub trait Director: Send + Sync + 'static {
     fn is_late(&self, call: &Call) -> bool {
         let _ = call;
         false
+    }
+
+    /// What a call did to queues, seen after it was told of otherwise.
+    fn queue_effects(&self, call: &Call, effects: &[QueueEffect]) {
+        let _ = (call, effects);
     }
 
     /// The client went away while the call was held at this side, or before its

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::history::Event;
 use crate::ids::{CallId, DependencyName, Incarnation, MessageName, StageName};
 use crate::judge::{Evidence, Ledger, Violation};
-use crate::manifest::{Binding, Manifest, Pattern, Protocol, Witness};
+use crate::manifest::{Binding, Manifest, Pattern, Protocol, RowChange, Witness};
 use crate::tap::Side;
 
 pub(super) const NAME: &str = "one owner works on a job";
@@ -210,6 +210,7 @@ fn changes(bound: Option<&Binding>) -> bool {
                     Pattern::Request { method, .. } => {
                         !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "*")
                     }
+                    Pattern::Row { change, .. } => *change == RowChange::Finished,
                     Pattern::Statement(_) | Pattern::Action { .. } => false,
                 }
         }

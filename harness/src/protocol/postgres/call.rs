@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 
 use crate::history::Said;
+use crate::protocol::queue::QueueEffect;
 use crate::protocol::{Answers, Asks, ORDERED, shortened};
 use crate::sql::Sql;
 use crate::tap::{Reply, Request};
@@ -91,6 +92,8 @@ pub struct PgReply {
     /// the transaction that ended. Empty while a transaction stays open, and when
     /// it was rolled back.
     pub durable: Vec<Statement>,
+    /// What it did to tables that are queues.
+    pub effects: Vec<QueueEffect>,
 }
 
 /// An error as PostgreSQL reports it.
@@ -167,6 +170,7 @@ impl Asks for PgRequest {
             }),
             status: TransactionStatus::Failed,
             durable: Vec::new(),
+            effects: Vec::new(),
         }))
     }
 }

@@ -8,6 +8,8 @@ use super::copy::{CopyIn, Within};
 use super::frame::{self, HEADER, Malformed};
 use super::round_trip::{Progress, RoundTrip, Session};
 use super::segment::{Cutter, End, Segment};
+use crate::protocol::queue::QueueEffect;
+use crate::protocol::table::Watch;
 use crate::tap::wire::{self, Side, Stopped, ended};
 use crate::tap::{
     After, Before, Call, ConnectionContext, Discard, Extent, Reply, Request, Side as Boundary,
@@ -71,6 +73,7 @@ pub(super) struct Connection {
     pub(super) upstream: Side,
     pub(super) session: Session,
     pub(super) outstanding: Option<Outstanding>,
+    pub(super) watch: Arc<Watch>,
     /// How much of the upstream's buffer belongs to frames that were looked at.
     scanned: usize,
     cutter: Cutter,
@@ -78,13 +81,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(context: ConnectionContext, client: Side, upstream: Side) -> Self {
+    pub(super) fn new(
+        context: ConnectionContext,
+        client: Side,
+        upstream: Side,
+        watch: Arc<Watch>,
+    ) -> Self {
         Self {
             context,
             client,
             upstream,
             session: Session::default(),
             outstanding: None,
+            watch,
             scanned: 0,
             cutter: Cutter::default(),
             copy: CopyIn::default(),
@@ -180,13 +189,16 @@ impl Connection {
         }
         self.receive().await?;
         let Some(Outstanding {
-            call, round_trip, ..
+            call,
+            mut round_trip,
         }) = self.outstanding.take()
         else {
             return Ok(());
         };
         if let Some(call) = call {
-            let reply = Reply::Postgres(round_trip.reply());
+            let mut reply = round_trip.reply();
+            reply.effects = tell(&self.watch, &self.context, &call, &mut round_trip).await;
+            let reply = Reply::Postgres(reply);
             match self.held_after(&call, reply).await? {
                 After::Deliver => {}
                 After::Discard(discard) => return Err(Ending::Discarded(discard)),
@@ -225,12 +237,18 @@ impl Connection {
         call: Option<Arc<Call>>,
     ) -> Result<(), Ending> {
         round_trip.forwarded(&mut self.session);
+        if let Some(call) = &call {
+            self.watch.sending(call);
+        }
         self.outstanding = Some(Outstanding {
             call: call.clone(),
             round_trip,
         });
         let (extent, ending) = self.forward(&bytes).await;
         if let Some(call) = call {
+            if extent == Extent::Nothing {
+                self.watch.forget(call.id);
+            }
             self.context.tap.director.forwarded(&call, extent);
         }
         if extent == Extent::Nothing {
@@ -418,6 +436,28 @@ impl Connection {
         self.upstream.buffer.unsplit(rest);
         self.deliver().await
     }
+}
+
+/// What a call that was answered did to tables that are queues; what others did is told for
+/// them.
+pub(super) async fn tell(
+    watch: &Watch,
+    context: &ConnectionContext,
+    call: &Arc<Call>,
+    round_trip: &mut RoundTrip,
+) -> Vec<QueueEffect> {
+    if !watch.is_needed() {
+        return Vec::new();
+    }
+    let mut own = Vec::new();
+    for (by, effects) in watch.answered(call, round_trip.seen()).await {
+        if by.id == call.id {
+            own.extend(effects);
+        } else {
+            context.tap.director.queue_effects(&by, &effects);
+        }
+    }
+    own
 }
 
 /// Waits until the client has left, or, with `copying`, until it has sent something.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use futures::FutureExt;
 
-use super::connection::{Connection, Ending, Outstanding};
+use super::connection::{Connection, Ending, Outstanding, tell};
 use super::frame::{self, HEADER, Malformed};
-use super::round_trip::Progress;
+use super::round_trip::{Progress, RoundTrip};
 use crate::tap::wire::{self, Side};
-use crate::tap::{Discard, PgError, Reply, Side as Boundary};
+use crate::tap::{Call, Discard, PgError, Reply, Side as Boundary};
 
 impl Connection {
     /// Ends both sides, and says why.
@@ -55,6 +55,7 @@ impl Connection {
             mut upstream,
             mut session,
             outstanding,
+            watch,
             ..
         } = self;
         let mut client = client.map(|()| side);
@@ -64,12 +65,15 @@ impl Connection {
         }
         upstream.finish().await;
         let mut late = outstanding.filter(|it| it.call.is_some());
+        let last = late.as_ref().and_then(|it| it.call.clone());
         let mut told = futures::future::pending().boxed();
         let mut telling = true;
         loop {
-            if let Some(reply) = late_reply(&mut late, &mut upstream.buffer, &mut session) {
-                let (call, reply) = reply;
-                told = director.after(call, Arc::new(reply), false);
+            if let Some(whole) = late_reply(&mut late, &mut upstream.buffer, &mut session) {
+                let (call, mut round_trip) = whole;
+                let mut reply = round_trip.reply();
+                reply.effects = tell(&watch, &context, &call, &mut round_trip).await;
+                told = director.after(call, Arc::new(Reply::Postgres(reply)), false);
                 telling = true;
             }
             if late.is_none() {
@@ -83,6 +87,9 @@ impl Connection {
                 () = drained(&mut client) => client = None,
             }
         }
+        for (call, effects) in watch.closed(context.id, last.as_ref()).await {
+            director.queue_effects(&call, &effects);
+        }
         reason(&ending)
     }
 }
@@ -92,7 +99,7 @@ fn late_reply(
     late: &mut Option<Outstanding>,
     buffer: &mut BytesMut,
     session: &mut super::round_trip::Session,
-) -> Option<(Arc<crate::tap::Call>, Reply)> {
+) -> Option<(Arc<Call>, RoundTrip)> {
     let outstanding = late.as_mut()?;
     loop {
         let (tag, length) = match frame::first(buffer, frame::from_server) {
@@ -109,7 +116,7 @@ fn late_reply(
                 let Outstanding {
                     call, round_trip, ..
                 } = late.take()?;
-                return Some((call?, Reply::Postgres(round_trip.reply())));
+                return Some((call?, round_trip));
             }
             Ok(_) => {}
             Err(_) => {

@@ -14,6 +14,8 @@ pub(super) enum Message<'a> {
         portal: &'a [u8],
         statement: &'a [u8],
         values: Vec<Value<'a>>,
+        /// In which formats its rows are to come.
+        formats: Vec<Format>,
     },
     Describe {
         target: Target,
@@ -79,6 +81,7 @@ impl<'a> Message<'a> {
                     portal,
                     statement,
                     values: values(&mut body)?,
+                    formats: formats(&mut body)?,
                 }
             }
             b'D' => Self::Describe {
@@ -114,18 +117,21 @@ fn target(body: &mut Body<'_>) -> Result<Target, Malformed> {
     })
 }
 
-fn values<'a>(body: &mut Body<'a>) -> Result<Vec<Value<'a>>, Malformed> {
+fn formats(body: &mut Body<'_>) -> Result<Vec<Format>, Malformed> {
     let count = body.u16("the count of formats")?;
-    let formats = (0..count)
-        .map(|_| {
-            let code = body.u16("a format")?;
-            Ok(if code == 0 {
-                Format::Text
-            } else {
-                Format::Binary
-            })
+    let format = |_| {
+        let code = body.u16("a format")?;
+        Ok(if code == 0 {
+            Format::Text
+        } else {
+            Format::Binary
         })
-        .collect::<Result<Vec<_>, Malformed>>()?;
+    };
+    (0..count).map(format).collect()
+}
+
+fn values<'a>(body: &mut Body<'a>) -> Result<Vec<Value<'a>>, Malformed> {
+    let formats = formats(body)?;
     let count = usize::from(body.u16("the count of values")?);
     (0..count)
         .map(|position| {

@@ -34,6 +34,9 @@
 //! Rows that the same transaction deletes again, rows of temporary tables and rows in
 //! another database than the declared one are durable for nobody.
 //!
+//! **Rows.** Where tables of the database are queues, the values of the rows of an answer are
+//! read, also of a statement whose columns were described long before; nowhere else.
+//!
 //! **Faults.** An error in the dependency's place aborts the dependency's transaction too,
 //! if one is open there: a statement that cannot be parsed is sent in it (the server's log
 //! shows it). The client sees `E`, or `I` when none was open, or when it was COMMIT that
@@ -41,6 +44,7 @@
 //! open does the same.
 
 mod call;
+mod columns;
 mod connection;
 mod copied;
 mod copy;

@@ -4,10 +4,11 @@
 //! resolves them; what the server then refuses is taken back.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::columns::Columns;
 use super::frame::lossy;
-use super::message::{Target, Value};
+use super::message::{Format, Target, Value};
 use super::value;
 use crate::sql::{Cell, Kind, Sql, prepared_text};
 use crate::tap::{Bind, Statement};
@@ -19,6 +20,8 @@ pub(super) struct Prepared {
     pub(super) kind: Kind,
     /// Known parameter types; 0 where the server was to infer one and was not asked.
     pub(super) oids: Vec<u32>,
+    /// What its rows consist of, once the server has said it.
+    columns: OnceLock<Columns>,
 }
 
 /// A statement with its values.
@@ -26,6 +29,8 @@ pub(super) struct Prepared {
 struct Portal {
     prepared: Arc<Prepared>,
     binds: Vec<Bind>,
+    /// In which formats its rows come.
+    formats: Vec<Format>,
 }
 
 /// A statement about to be executed.
@@ -37,6 +42,8 @@ pub(super) struct Executed {
     pub(super) portal: Option<Vec<u8>>,
     /// Rows that it returned so far; a portal's tag counts those of its last part.
     pub(super) returned: u64,
+    /// What its rows consist of, as far as it is known.
+    pub(super) columns: Option<Columns>,
 }
 
 impl Prepared {
@@ -45,6 +52,7 @@ impl Prepared {
             sql: text.into(),
             kind: Kind::of(text),
             oids,
+            columns: OnceLock::new(),
         }
     }
 
@@ -64,6 +72,7 @@ impl Executed {
             kind,
             portal: None,
             returned: 0,
+            columns: None,
         }
     }
 
@@ -92,6 +101,7 @@ impl Executed {
             kind: prepared.kind.clone(),
             portal: self.portal.clone(),
             returned: 0,
+            columns: None,
         }
     }
 }
@@ -143,6 +153,7 @@ impl Names {
         portal: &[u8],
         statement: &[u8],
         values: &[Value<'_>],
+        formats: Vec<Format>,
     ) {
         let prepared = self.statements.get(statement).map_or_else(
             || {
@@ -152,6 +163,7 @@ impl Names {
                     sql,
                     kind: Kind::Plain,
                     oids: Vec::new(),
+                    columns: OnceLock::new(),
                 })
             },
             Arc::clone,
@@ -163,7 +175,23 @@ impl Names {
                 value::read(prepared.oids.get(position).copied().unwrap_or(0), *read)
             })
             .collect();
-        self.put_portal(step, portal, Some(Arc::new(Portal { prepared, binds })));
+        self.put_portal(
+            step,
+            portal,
+            Some(Arc::new(Portal {
+                prepared,
+                binds,
+                formats,
+            })),
+        );
+    }
+
+    /// The server said what the rows of a statement consist of.
+    pub(super) fn described_rows(&self, name: &[u8], columns: Columns) {
+        if let Some(prepared) = self.statements.get(name) {
+            // Once said it holds for as long as the statement.
+            let _ = prepared.columns.set(columns);
+        }
     }
 
     pub(super) fn close(&mut self, step: usize, target: Target, name: &[u8]) {
@@ -175,7 +203,12 @@ impl Names {
 
     /// What executing a portal executes.
     pub(super) fn executed(&self, portal: &[u8]) -> Executed {
-        let Some(Portal { prepared, binds }) = self.portals.get(portal).map(Arc::as_ref) else {
+        let Some(Portal {
+            prepared,
+            binds,
+            formats,
+        }) = self.portals.get(portal).map(Arc::as_ref)
+        else {
             // A cursor that SQL opened, or a name that the server will refuse.
             return Executed::unknown(format!("(portal `{}`)", lossy(portal)), Vec::new());
         };
@@ -184,6 +217,10 @@ impl Names {
             kind: prepared.kind.clone(),
             portal: Some(portal.to_vec()),
             returned: 0,
+            columns: prepared
+                .columns
+                .get()
+                .map(|columns| columns.in_formats(formats)),
         };
         self.resolved(executed, &HashMap::new())
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 
+use super::columns::Columns;
 use super::copied::RowReader;
 use super::frame::{self, Body, Malformed, lossy};
 use super::message::{Message, Target};
@@ -13,6 +14,7 @@ use super::segment::{End, Segment};
 use super::shared::Prepared;
 use super::transaction::Transaction;
 use super::value;
+use crate::protocol::table::{Returned, Seen};
 use crate::sql::{CopyFormat, Kind, split};
 use crate::tap::{PgError, PgReply, PgRequest, Statement, TransactionStatus};
 
@@ -27,6 +29,8 @@ pub(super) struct Session {
     pub(super) prepared: Prepared,
     /// The database it is in, where that is not the declared one.
     pub(super) elsewhere: Option<String>,
+    /// Whether the values of rows are of interest.
+    pub(super) reads_rows: bool,
     /// `standard_conforming_strings` is off.
     backslashes: bool,
 }
@@ -99,6 +103,9 @@ pub(super) struct RoundTrip {
     status: Option<TransactionStatus>,
     /// The rows of the COPY that is under way.
     rows: Option<RowReader>,
+    /// What the rows that come consist of.
+    columns: Option<Columns>,
+    returned: Returned,
     whole: bool,
 }
 
@@ -124,8 +131,9 @@ impl RoundTrip {
                     portal,
                     statement,
                     values,
+                    formats,
                 } => {
-                    names.bind(step, portal, statement, &values);
+                    names.bind(step, portal, statement, &values, formats);
                     Step::Bind
                 }
                 Message::Close { target, name } => {
@@ -168,6 +176,8 @@ impl RoundTrip {
             durable: Vec::new(),
             status: None,
             rows: None,
+            columns: None,
+            returned: Returned::default(),
             whole,
         })
     }
@@ -275,6 +285,9 @@ impl RoundTrip {
     }
 
     fn note(&mut self, tag: u8, body: &[u8], session: &mut Session) -> Result<Progress, Malformed> {
+        if session.reads_rows {
+            self.read_rows(tag, body, session)?;
+        }
         match (tag, self.steps.front_mut()) {
             (b'D', Some(Step::Execute(executed))) => {
                 executed.returned += 1;
@@ -361,6 +374,40 @@ impl RoundTrip {
         })
     }
 
+    /// Reads what rows consist of, and their values.
+    fn read_rows(&mut self, tag: u8, body: &[u8], session: &mut Session) -> Result<(), Malformed> {
+        match (tag, self.steps.front()) {
+            (b'T', Some(Step::DescribeStatement(name))) => {
+                session.names.described_rows(name, Columns::read(body)?);
+            }
+            (b'T', _) => self.columns = Some(Columns::read(body)?),
+            (b'D', Some(Step::Execute(executed))) => {
+                let columns = self.columns.as_ref().or(executed.columns.as_ref());
+                if let Some(columns) = columns {
+                    columns.values(body, &mut self.returned)?;
+                }
+            }
+            (b'D', _) => {
+                if let Some(columns) = &self.columns {
+                    columns.values(body, &mut self.returned)?;
+                }
+            }
+            (b'C' | b'n', _) => self.columns = None,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What a watch over tables is told of its end.
+    pub(super) fn seen(&mut self) -> Seen {
+        let status = self.status.unwrap_or(TransactionStatus::Open);
+        Seen {
+            ended: status != TransactionStatus::Open || !self.durable.is_empty(),
+            open: status == TransactionStatus::Open,
+            returned: std::mem::take(&mut self.returned),
+        }
+    }
+
     fn advance(&mut self) -> Option<Step> {
         self.answered += 1;
         self.steps.pop_front()
@@ -415,6 +462,7 @@ impl RoundTrip {
             error: self.error.clone(),
             status: self.status.unwrap_or(unreported),
             durable: self.durable.clone(),
+            effects: Vec::new(),
         }
     }
 }

@@ -131,7 +131,8 @@ mod tests {
                 Message::Bind {
                     portal: b"",
                     statement: b"sqlx_s_1",
-                    values: vec![value]
+                    values: vec![value],
+                    formats: Vec::new(),
                 },
                 Message::Execute { portal: b"" },
                 Message::Sync,

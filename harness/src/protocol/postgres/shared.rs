@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::protocol::table::Watch;
 use crate::tap::Statement;
 
 /// A database as the manifest means it.
@@ -12,9 +13,20 @@ pub struct Shared {
     pub database: Option<String>,
     /// Transactions that are prepared for a second phase.
     pub prepared: Prepared,
+    /// What becomes of rows in tables that are queues.
+    pub(crate) watch: Arc<Watch>,
 }
 
 impl Shared {
+    /// Of the database of this name, in which no table is a queue.
+    #[must_use]
+    pub fn of(database: &str) -> Self {
+        Self {
+            database: Some(database.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// The database of a session, where it is another than the one that is meant.
     pub(super) fn elsewhere(&self, database: Option<String>) -> Option<String> {
         database.filter(|name| self.database.as_ref().is_some_and(|meant| meant != name))

@@ -110,7 +110,9 @@ pub(super) async fn serve(
             return format!("the dependency could not be reached: {error}");
         }
     };
-    let mut connection = Connection::new(context, client, Side::new(upstream));
+    let mut connection =
+        Connection::new(context, client, Side::new(upstream), shared.watch.clone());
+    connection.session.reads_rows = shared.watch.is_needed();
     connection.session.elsewhere = shared.elsewhere(database(&startup[8..]));
     connection.session.prepared = shared.prepared;
     let mut key = None;
@@ -256,7 +258,13 @@ impl Connection {
             while let (false, Some((tag, body))) = (ready, self.next_frame()?) {
                 let body = &self.upstream.buffer[body];
                 match tag {
-                    b'K' => *key = Some(keys.add(Bytes::copy_from_slice(body))),
+                    b'K' => {
+                        if let Some(pid) = body.first_chunk::<4>() {
+                            let pid = i32::from_be_bytes(*pid);
+                            self.watch.serves(self.context.id, pid);
+                        }
+                        *key = Some(keys.add(Bytes::copy_from_slice(body)));
+                    }
                     b'S' => self.session.parameter(body),
                     b'Z' => ready = true,
                     _ => {}

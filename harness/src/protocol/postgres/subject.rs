@@ -4,16 +4,107 @@ use std::collections::BTreeMap;
 
 use super::spelled::{self, Row};
 use crate::ids::DependencyName;
-use crate::manifest::{CapturePlace, Manifest, Pattern, Recognise, Stage};
-use crate::protocol::concern::{Concerns, Wire};
+use crate::manifest::{CapturePlace, Manifest, Pattern, Protocol, Recognise, RowChange, Stage};
+use crate::protocol::concern::{Concerns, Wire, subjects_of};
+use crate::protocol::queue::{Item, QueueEffect};
+use crate::protocol::table;
 use crate::sql::{Found, Sql};
 use crate::stage::{Effect, Subject};
 use crate::tap::{PgRequest, Reply, Statement};
+
+/// What the rows of tables that are queues are called which a statement names.
+fn row_copies(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    statement: &Statement,
+    row: &Row,
+) -> Vec<String> {
+    let known = manifest.dependencies.get(dependency);
+    let Some(Protocol::Postgres { queues }) = known.map(|known| &known.protocol) else {
+        return Vec::new();
+    };
+    let named = queues
+        .iter()
+        .filter(|(_, queue)| queue.is_named_in(statement));
+    named
+        .flat_map(|(name, _)| row.all().map(|value| table::copy_id(name, value)))
+        .collect()
+}
+
+/// The element that an effect on a queue is about, where it says so.
+fn item(effect: &QueueEffect) -> Option<&Item> {
+    match effect {
+        QueueEffect::Sent(item)
+        | QueueEffect::Delivered(item, _)
+        | QueueEffect::Deleted(item, _) => Some(item),
+        QueueEffect::Released(_) | QueueEffect::Unseen { .. } => None,
+    }
+}
+
+/// The ids of the rows that a call did something to.
+fn affected_ids(reply: &Reply) -> Vec<String> {
+    let Reply::Postgres(reply) = reply else {
+        return Vec::new();
+    };
+    let items = reply.effects.iter().filter_map(item);
+    items.flat_map(item_ids).collect()
+}
+
+fn item_ids(item: &Item) -> Vec<String> {
+    let mut ids = table::ids_in_item(item);
+    ids.push(item.copy.clone());
+    ids
+}
+
+/// The rows that became what a pattern says, if any did.
+fn became(pattern: &Pattern, effects: &[QueueEffect]) -> Option<Vec<Subject>> {
+    let Pattern::Row {
+        change,
+        queue,
+        becomes,
+    } = pattern
+    else {
+        return None;
+    };
+    let is_so = |item: &Item| {
+        item.queue == *queue
+            && becomes.as_ref().is_none_or(|(column, value)| {
+                let seen = table::column(item, column);
+                seen.as_ref() == Some(value)
+            })
+    };
+    let ids = effects.iter().filter_map(|effect| match (change, effect) {
+        (RowChange::Added, QueueEffect::Sent(item))
+        | (RowChange::Claimed, QueueEffect::Delivered(item, _))
+        | (RowChange::Finished, QueueEffect::Deleted(item, _)) => {
+            is_so(item).then(|| item_ids(item))
+        }
+        (RowChange::Released, QueueEffect::Released(receipt)) => {
+            let of_queue = receipt.starts_with(&table::copy_id(queue, ""));
+            of_queue.then(|| vec![receipt.clone()])
+        }
+        _ => None,
+    });
+    let subjects = subjects_of(ids);
+    (!subjects.is_empty()).then_some(subjects)
+}
 
 impl PgRequest {
     /// All that its transaction executed so far, with what it executes itself.
     fn of_transaction(&self) -> impl Iterator<Item = &Statement> {
         self.transaction.iter().chain(&self.statements)
+    }
+
+    /// Whether it works on a table that is this queue, or on any.
+    pub(crate) fn works_on(&self, wire: Wire<'_>, queue: Option<&str>) -> bool {
+        let known = wire.manifest.dependencies.get(wire.dependency);
+        let Some(Protocol::Postgres { queues }) = known.map(|known| &known.protocol) else {
+            return false;
+        };
+        let mut meant = queues
+            .iter()
+            .filter(|(name, _)| queue.is_none_or(|queue| queue == name.as_str()));
+        meant.any(|(_, meant)| self.statements.iter().any(|one| meant.is_named_in(one)))
     }
 }
 
@@ -42,18 +133,38 @@ impl Concerns for PgRequest {
         reply: &Reply,
     ) -> Vec<String> {
         match reply {
-            Reply::Postgres(reply) => ids(manifest, dependency, reply.durable.iter()),
+            Reply::Postgres(answer) => {
+                let mut all = ids(manifest, dependency, answer.durable.iter());
+                all.extend(affected_ids(reply));
+                all
+            }
             _ => self.ids(manifest, dependency),
         }
     }
 
-    fn matches(&self, _wire: Wire<'_>, pattern: &Pattern) -> bool {
+    /// What was received or finished stands in no statement where a function did it.
+    fn concerned_after(
+        &self,
+        manifest: &Manifest,
+        dependency: &DependencyName,
+        reply: &Reply,
+    ) -> Option<Vec<Subject>> {
+        let mut subjects = self.concerned(manifest, dependency);
+        if let Some(subject) = subjects.first_mut() {
+            subject.ids.extend(affected_ids(reply));
+        }
+        Some(subjects)
+    }
+
+    fn matches(&self, wire: Wire<'_>, pattern: &Pattern) -> bool {
         let has = |statement: &Statement, text| statement.sql.find(text).is_some();
         match pattern {
             Pattern::Statement(text) => self.statements.iter().any(|one| has(one, text)),
             Pattern::Transaction(text) => {
                 self.commits && self.of_transaction().any(|one| has(one, text))
             }
+            Pattern::Action { queue, .. } => self.works_on(wire, queue.as_deref()),
+            Pattern::Row { queue, .. } => self.works_on(wire, Some(queue)),
             _ => false,
         }
     }
@@ -83,6 +194,7 @@ impl Concerns for PgRequest {
     ) -> Option<Vec<Subject>> {
         match (pattern, reply) {
             (Pattern::Statement(text), _) => executed(wire, stage, &self.statements, text),
+            (Pattern::Row { .. }, Reply::Postgres(reply)) => became(pattern, &reply.effects),
             (Pattern::Transaction(text), Reply::Postgres(reply)) => {
                 let all: Vec<&Statement> = reply.durable.iter().collect();
                 transaction(wire, stage, &all, text)
@@ -184,6 +296,17 @@ pub(crate) fn together(statements: &[Statement]) -> Vec<Vec<String>> {
 }
 
 fn row_ids(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    statement: &Statement,
+    row: &Row,
+) -> Vec<String> {
+    let mut ids = told_ids(manifest, dependency, statement, row);
+    ids.extend(row_copies(manifest, dependency, statement, row));
+    ids
+}
+
+fn told_ids(
     manifest: &Manifest,
     dependency: &DependencyName,
     statement: &Statement,

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
+use super::super::facts;
 use super::Board;
 use super::interference::Held;
 use crate::checkpoint;
 use crate::history::{Event, hex};
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
+use crate::protocol::queue::QueueEffect;
 use crate::stage::{self, Passage};
 use crate::tap::{After, Before, Call, Director, Discard, Extent, HttpReply, Reply, Request, Side};
 
@@ -186,6 +188,16 @@ impl Director for Board {
 
     fn is_late(&self, call: &Call) -> bool {
         self.state().late.contains(&call.id)
+    }
+
+    fn queue_effects(&self, call: &Call, effects: &[QueueEffect]) {
+        let mut orphans = Vec::new();
+        for effect in effects {
+            let fact = facts::of_effect(&self.0.manifest, call, effect);
+            orphans.extend(self.learn(call, fact, true));
+        }
+        self.give_back(orphans);
+        self.0.history.nudge();
     }
 
     fn abandoned(&self, call: &Call, side: Side) {

@@ -77,6 +77,7 @@ impl Board {
                 ids,
                 item,
             } => {
+                Self::note_claim(state, call);
                 let body = place::message_body(&item).unwrap_or_default().to_owned();
                 let mut ids = ids;
                 ids.push(message_id.clone());

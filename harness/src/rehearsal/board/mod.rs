@@ -28,6 +28,7 @@ mod presumed;
 mod quiet;
 mod record;
 mod recording;
+mod rounds;
 mod state;
 mod unclear;
 mod unnamed;

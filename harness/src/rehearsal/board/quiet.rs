@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::deliveries::Delivery;
-use super::super::quiet::LONG_REST;
+use super::super::quiet::{LONG_REST, REST};
 use super::super::unrest::Reason;
 use super::state::{Receive, State};
 use super::{Board, Life};
 use crate::fault::Times;
 use crate::history::Event;
 use crate::ids::{Author, DependencyName, Incarnation, RoleName};
+use crate::manifest::Protocol;
 
 impl Board {
     /// What still goes on, by what the board knows itself: the queues' own counts are
@@ -97,6 +98,10 @@ impl Board {
             let effect = state.effects.of(&own);
             for ((dependency, queue), said) in &consumes {
                 let latest = self.latest_receive(state, incarnation, dependency, queue);
+                // Who waits for a notice does not look again by itself.
+                if self.is_table(dependency) && Self::rests(state, incarnation, REST) {
+                    continue;
+                }
                 // What nobody says need not be asked again and again.
                 if !said && Self::rests(state, incarnation, LONG_REST) {
                     continue;
@@ -111,6 +116,12 @@ impl Board {
                 }
             }
         }
+    }
+
+    /// Whether the queues of a dependency are tables.
+    fn is_table(&self, dependency: &DependencyName) -> bool {
+        let known = self.0.manifest.dependencies.get(dependency);
+        known.is_some_and(|known| matches!(known.protocol, Protocol::Postgres { .. }))
     }
 
     /// Queues on which a receive waits that began before the last effect of its consumer,

@@ -75,7 +75,8 @@ impl Board {
         let mut state = self.state();
         let opened = (call.connection, call.author.clone());
         state.open.insert(call.id, opened);
-        if !self.is_receive(call) {
+        self.note_rounds(&mut state, call, began);
+        if !self.is_receive(&state, call) {
             state.last_calls.insert(call.author.clone(), Instant::now());
         }
         self.note_ticks(&mut state, call, began);
@@ -173,7 +174,7 @@ impl Board {
         {
             let mut state = self.state();
             state.open.remove(&call.id);
-            if !self.is_receive(call) {
+            if !self.is_receive(&state, call) {
                 state.last_calls.insert(call.author.clone(), Instant::now());
             }
             match answers.and_then(Answers::is_in_transaction) {
@@ -204,13 +205,17 @@ impl Board {
     }
 
     /// Whether a call asks for messages: whoever waits for work makes such calls for ever.
-    fn is_receive(&self, call: &Call) -> bool {
+    fn is_receive(&self, state: &State, call: &Call) -> bool {
         match &call.request {
             Request::Sqs(request) => request.action == "ReceiveMessage",
             Request::Redis(request) => {
                 !redis::subject::asks(&self.0.manifest, &call.dependency, request).is_empty()
             }
-            _ => false,
+            Request::Postgres(_) => {
+                let mut receives = state.receives.values();
+                receives.any(|receive| receive.call == call.id)
+            }
+            Request::Http(_) => false,
         }
     }
 

@@ -60,6 +60,10 @@ pub(super) struct State {
     pub(super) receives: BTreeMap<(Incarnation, DependencyName, String), Receive>,
     /// Who asked which queue for messages, ever: the queue as the manifest names it.
     pub(super) takers: BTreeSet<(RoleName, DependencyName, String)>,
+    /// Where the latest call of each text stands that a consumer of a table made.
+    pub(super) rounds: HashMap<(Incarnation, DependencyName, String), u64>,
+    /// The texts of calls that claimed rows of a table.
+    pub(super) claiming: BTreeSet<(DependencyName, String)>,
     /// Incarnations that made the call which shows that they are ready.
     pub(super) called: BTreeSet<Incarnation>,
     /// By the timer's place in the manifest.

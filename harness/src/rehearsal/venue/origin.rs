@@ -1,6 +1,7 @@
 //! A database server and the template database that rehearsals copy.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -157,6 +158,7 @@ impl Origin {
             name,
             pool,
             prepared: Prepared::default(),
+            watch: Arc::default(),
         })
     }
 }

@@ -11,6 +11,7 @@ use crate::embedded::database::{Server, ServerOptions};
 use crate::ids::DependencyName;
 use crate::manifest::{Manifest, Protocol};
 use crate::protocol::sqs::Names;
+use crate::protocol::table::Watch;
 use crate::rehearsal::dependencies::{Database, Dependencies};
 use crate::rehearsal::own::{OwnQueueServer, OwnServer};
 use crate::rehearsal::provided::Provided;
@@ -29,13 +30,17 @@ impl Venue {
         let mut servers = BTreeMap::new();
         let mut databases = BTreeMap::new();
         for (name, origin) in &self.databases {
-            let database = if own.contains(name) {
+            let mut database = if own.contains(name) {
                 let (server, database) = self.own_database(name, number).await?;
                 servers.insert(name.clone(), server);
                 database
             } else {
                 origin.copy(name, &self.run, number).await?
             };
+            if let Protocol::Postgres { queues } = &manifest.dependencies[name].protocol {
+                let watch = Watch::new(queues.clone(), database.pool.clone());
+                database.watch = Arc::new(watch);
+            }
             databases.insert(name.clone(), database);
         }
         let mut queues = BTreeMap::new();

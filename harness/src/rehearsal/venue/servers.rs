@@ -44,7 +44,7 @@ impl Servers {
                         .container(name, dependency, template, means, &**tell)
                         .await?;
                 }
-                (Protocol::Postgres, Provide::Embedded) => {
+                (Protocol::Postgres { .. }, Provide::Embedded) => {
                     if started.server.is_none() {
                         tell("starting Postgres");
                         let log = means.logs.join("postgres.log");
@@ -56,7 +56,7 @@ impl Servers {
                     let origin = Origin::embedded(server, template);
                     started.databases.insert(name.clone(), origin);
                 }
-                (Protocol::Postgres, Provide::External { url }) => {
+                (Protocol::Postgres { .. }, Provide::External { url }) => {
                     let origin = external_database(name, url, template)?;
                     started.databases.insert(name.clone(), origin);
                 }
@@ -79,7 +79,8 @@ impl Servers {
                     let address = queues.expect("started above");
                     started.addresses.insert(name.clone(), address);
                 }
-                (Protocol::Postgres | Protocol::Http { .. } | Protocol::Redis { .. }, _) => {}
+                (Protocol::Postgres { .. } | Protocol::Http { .. } | Protocol::Redis { .. }, _) => {
+                }
             }
         }
         Ok(started)
@@ -109,7 +110,7 @@ impl Servers {
         };
         let address = container.address();
         self.containers.insert(name.clone(), Arc::new(container));
-        if matches!(dependency.protocol, Protocol::Postgres) {
+        if matches!(dependency.protocol, Protocol::Postgres { .. }) {
             let origin = Origin::in_container(address, password, template);
             origin.accepting(name).await?;
             self.databases.insert(name.clone(), origin);

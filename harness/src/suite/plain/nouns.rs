@@ -52,7 +52,7 @@ impl Nouns {
             "queue" | "broker" | "sqs" | "queues" => |it| !it.protocol.queues().is_empty(),
             "redis" | "cache" => |it| matches!(it.protocol, Protocol::Redis { .. }),
             "database" | "db" | "postgres" | "postgresql" => {
-                |it| matches!(it.protocol, Protocol::Postgres)
+                |it| matches!(it.protocol, Protocol::Postgres { .. })
             }
             "outside" | "partner" | "service" | "party" | "endpoint" | "webhook" | "upstream" => {
                 |it| matches!(it.protocol, Protocol::Http { .. })
@@ -220,7 +220,7 @@ impl Nouns {
             .iter()
             .find(|(it, _)| it.as_str() == name);
         Some(match dependency.map(|(_, it)| &it.protocol) {
-            Some(Protocol::Postgres) => "\"53300\"".to_owned(),
+            Some(Protocol::Postgres { .. }) => "\"53300\"".to_owned(),
             Some(Protocol::Sqs { .. }) => "\"InternalFailure\"".to_owned(),
             Some(Protocol::Redis { .. }) => "\"LOADING\"".to_owned(),
             Some(Protocol::Http { .. }) | None => "503".to_owned(),

@@ -297,10 +297,10 @@ const ROWS: &str = "its rows are `only`, `of`, `for`, `one message in`, `from`, 
 fn check_way(manifest: &Manifest, dependency: &DependencyName, way: &Way) -> Result<(), StepError> {
     let protocol = &manifest.dependencies[dependency].protocol;
     let fits = match way {
-        Way::ReadsOnly => matches!(protocol, Protocol::Postgres),
+        Way::ReadsOnly => matches!(protocol, Protocol::Postgres { .. }),
         Way::Freezes | Way::Dies => !matches!(protocol, Protocol::Http { .. }),
         Way::Answers(ErrorReply::Status(_)) | Way::PerformsAndAnswers(ErrorReply::Status(_)) => {
-            !matches!(protocol, Protocol::Postgres | Protocol::Redis { .. })
+            !matches!(protocol, Protocol::Postgres { .. } | Protocol::Redis { .. })
         }
         Way::Answers(ErrorReply::Code(_)) | Way::PerformsAndAnswers(ErrorReply::Code(_)) => {
             !matches!(protocol, Protocol::Http { .. })

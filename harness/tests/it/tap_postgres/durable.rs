@@ -151,10 +151,7 @@ async fn a_session_in_another_database_than_the_declared_one_says_so() {
         director,
         gate: Arc::new(Gate::new()),
     };
-    let shared = Shared {
-        database: Some(stage.database.clone()),
-        ..Shared::default()
-    };
+    let shared = Shared::of(&stage.database);
     let tap = postgres::open_before(context, shared).await.unwrap();
     for (database, elsewhere) in [(&*stage.database, None), ("postgres", Some("postgres"))] {
         recorder.forget();

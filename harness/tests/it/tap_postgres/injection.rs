@@ -16,6 +16,7 @@ fn error() -> Reply {
         }),
         status: TransactionStatus::Failed,
         durable: Vec::new(),
+        effects: Vec::new(),
     })
 }
 
@@ -25,6 +26,7 @@ fn success(tag: &str) -> Reply {
         error: None,
         status: TransactionStatus::Idle,
         durable: Vec::new(),
+        effects: Vec::new(),
     })
 }
 

@@ -83,6 +83,7 @@ async fn a_transaction_inherits_the_message_of_its_other_statements() {
         error: None,
         status: TransactionStatus::Idle,
         durable,
+        effects: Vec::new(),
     }));
     let _ = bench.board.after(call, reply, true).await;
     assert_eq!(bench.passages(), [passed("tried", Some("M1"))]);

@@ -88,6 +88,7 @@ async fn an_aborted_transaction_passes_nothing() {
         error: None,
         status: TransactionStatus::Idle,
         durable: Vec::new(),
+        effects: Vec::new(),
     }));
     let after = bench.board.after(call, rolled_back, true).await;
     assert!(matches!(after, After::Deliver));

@@ -341,6 +341,7 @@ fn success(call: &Call) -> Arc<Reply> {
             error: None,
             status: TransactionStatus::Idle,
             durable: request.statements.clone(),
+            effects: Vec::new(),
         }),
     })
 }
