@@ -398,6 +398,20 @@ pub enum Ready {
     Started,
 }
 
+impl Ready {
+    /// Whether it is the first time that messages are asked for at this dependency.
+    pub(crate) fn is_first_receive(&self, at: &DependencyName) -> bool {
+        let Self::Call {
+            dependency,
+            pattern: Pattern::Action { action, .. },
+        } = self
+        else {
+            return false;
+        };
+        dependency == at && action == "ReceiveMessage"
+    }
+}
+
 /// What happens after a death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {

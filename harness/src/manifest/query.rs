@@ -156,6 +156,13 @@ fn fault(sql: &str, given: usize) -> Option<(String, Option<usize>)> {
                 };
                 return Some((fault, Some(at.start)));
             }
+            Token::Sign("$") if sql[at.end..].starts_with('{') => {
+                let fault = match given {
+                    0 => "has a placeholder, and none is filled in here",
+                    _ => "has a placeholder, and none is filled in here: the job's id is `$1`",
+                };
+                return Some((fault.to_owned(), Some(at.start)));
+            }
             Token::Text { .. } | Token::Quoted(_) if !closes(sql, at.start, at.end) => {
                 return Some((
                     "has a quote that is never closed".to_owned(),
@@ -212,6 +219,7 @@ mod tests {
                 1,
                 "job's id",
             ),
+            ("select true from jobs where id = ${message.job}", 1, "`$1`"),
         ] {
             let told = told(sql, given);
             assert!(

@@ -45,6 +45,7 @@ mod redis_systems;
 mod reports;
 mod show;
 mod stub;
+mod table_systems;
 mod tap_http;
 mod tap_postgres;
 mod tap_sqs;

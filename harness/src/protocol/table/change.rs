@@ -43,19 +43,21 @@ fn is_claimed_again(queue: &TableQueue, copy: &Copy, now: &Row, by: &By<'_>) -> 
         && !by.evidence.names(queue, &copy.row)
 }
 
-/// Takes a change in, and says what it was.
+/// Takes a change in, and says what it was. A row that came and is in hand already, and not by
+/// this call, waits here until the call that claimed it is looked at.
 pub(super) fn apply(
     (name, queue): (&str, &TableQueue),
     rows: &mut Rows,
     (id, now): (&str, Option<&Row>),
     by: &By<'_>,
+    may_claim: bool,
 ) -> Vec<QueueEffect> {
     let mut effects = Vec::new();
     let Some(copy) = rows.copies.get_mut(id) else {
         if let Some(now) = now {
             let copy = rows.come(name, id, now);
             effects.push(QueueEffect::Sent(copy.item(name)));
-            if now.in_hand {
+            if now.in_hand && may_claim {
                 effects.push(copy.deliver(name, by.author, At::Hand));
             }
         }

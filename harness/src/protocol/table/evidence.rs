@@ -69,6 +69,16 @@ impl Evidence {
         self.returned.ids(queue).contains(row)
     }
 
+    /// Whether all that works on the queue puts rows there.
+    pub(super) fn only_inserts(&self, queue: &TableQueue) -> bool {
+        let mut works = self
+            .statements
+            .iter()
+            .filter(|statement| queue.is_named_in(statement))
+            .peekable();
+        works.peek().is_some() && works.all(inserts)
+    }
+
     /// Whether a statement that works on the queue names this row.
     pub(super) fn names(&self, queue: &TableQueue, row: &str) -> bool {
         self.statements
@@ -76,6 +86,12 @@ impl Evidence {
             .filter(|statement| queue.is_named_in(statement))
             .any(|statement| values_in(statement).iter().any(|value| value == row))
     }
+}
+
+/// Whether a statement puts rows there and does nothing else, as far as its words tell.
+fn inserts(statement: &Statement) -> bool {
+    let text = statement.sql.trim_start().to_lowercase();
+    text.starts_with("insert ") && !text.contains(" for update")
 }
 
 /// Whether a statement may write or lock rows, as far as its words tell: any function may.

@@ -57,7 +57,7 @@ fn course(queue: &TableQueue, states: &[(Option<Row>, Evidence)]) -> Vec<String>
         };
         let now = now.as_ref();
         if is_changed(queue, rows.copies.get("17"), now, &by) {
-            told.extend(apply(("jobs", queue), &mut rows, ("17", now), &by));
+            told.extend(apply(("jobs", queue), &mut rows, ("17", now), &by, true));
         }
     }
     told.iter()
@@ -199,4 +199,34 @@ fn the_ids_in_a_row_are_its_own_and_all_that_stands_in_it_but_small_numbers() {
         assert!(ids.iter().any(|one| one == id), "{id}");
     }
     assert!(!ids.iter().any(|one| one == "3"));
+}
+
+#[test]
+fn a_row_that_was_claimed_before_its_insert_was_looked_at_is_received_by_who_claimed_it() {
+    let queue = queue();
+    let inserted = said(
+        "insert into jobs (name) values ($1) returning id",
+        &[("id", "17")],
+    );
+    let claimed = said(
+        "update jobs set state = 'taken' where id = 17 returning id",
+        &[("id", "17")],
+    );
+    assert!(inserted.only_inserts(&queue) && !claimed.only_inserts(&queue));
+    let mut rows = Rows::default();
+    let author = author();
+    let mut told = Vec::new();
+    for (evidence, may_claim) in [(&inserted, false), (&claimed, true)] {
+        let by = By {
+            author: &author,
+            connection: ConnectionId(1),
+            evidence,
+        };
+        let now = Some(&row(true, "2"));
+        if is_changed(&queue, rows.copies.get("17"), now, &by) {
+            let effects = apply(("jobs", &queue), &mut rows, ("17", now), &by, may_claim);
+            told.push(effects.len());
+        }
+    }
+    assert_eq!(told, [1, 1], "sent by the first, delivered to the second");
 }

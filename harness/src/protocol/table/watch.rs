@@ -11,7 +11,7 @@ use super::TableQueue;
 use super::change::{self, By};
 use super::evidence::{Evidence, Returned, may_write};
 use super::state::{At, Copy, Row, Rows};
-use crate::ids::{Author, CallId, ConnectionId};
+use crate::ids::{Author, CallId, ConnectionId, RoleName};
 use crate::protocol::queue::{Item, QueueEffect};
 use crate::protocol::redis::Expiry;
 use crate::tap::{Call, PgRequest, Request};
@@ -26,6 +26,8 @@ pub(crate) type Told = Vec<(Arc<Call>, Vec<QueueEffect>)>;
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     queues: IndexMap<String, TableQueue>,
+    /// Who is said to consume which queue.
+    consumers: HashMap<String, BTreeSet<RoleName>>,
     pool: Option<PgPool>,
     /// Calls that were forwarded and not looked at since.
     flying: Mutex<HashSet<CallId>>,
@@ -66,9 +68,14 @@ pub(crate) struct Seen {
 type Looks = HashMap<String, BTreeMap<String, Row>>;
 
 impl Watch {
-    pub(crate) fn new(queues: IndexMap<String, TableQueue>, pool: PgPool) -> Self {
+    pub(crate) fn new(
+        queues: IndexMap<String, TableQueue>,
+        consumers: HashMap<String, BTreeSet<RoleName>>,
+        pool: PgPool,
+    ) -> Self {
         Self {
             queues,
+            consumers,
             pool: Some(pool),
             ..Self::default()
         }
@@ -267,8 +274,15 @@ impl Watch {
                     able.swap_remove(0)
                 };
                 state.unclear.remove(&place);
-                let mut effects =
-                    change::apply((name, queue), rows, (&id, row), &by(&doer.0, &doer.1));
+                let alone = flying.is_empty() && able.is_empty();
+                let may_claim = alone || self.may_claim((name, queue), doer);
+                let mut effects = change::apply(
+                    (name, queue),
+                    rows,
+                    (&id, row),
+                    &by(&doer.0, &doer.1),
+                    may_claim,
+                );
                 // Nothing tells whose it was, and it makes a difference.
                 if others.iter().any(|other| *other != doer.0.author) {
                     effects.push(QueueEffect::Unseen {
@@ -280,6 +294,23 @@ impl Watch {
             }
         }
         in_order(told)
+    }
+
+    /// Whether a call may be one that claims rows, rather than one that puts them there.
+    fn may_claim(
+        &self,
+        (name, queue): (&str, &TableQueue),
+        (call, evidence): &(Arc<Call>, Evidence),
+    ) -> bool {
+        let consumers = self.consumers.get(name);
+        let consumes = match (&call.author, consumers) {
+            (Author::Process(incarnation), Some(consumers)) => {
+                consumers.contains(&incarnation.role)
+            }
+            (Author::Process(_), None) => true,
+            _ => false,
+        };
+        consumes && !evidence.only_inserts(queue)
     }
 
     /// What rows that left their queue hold now, if they are in the table still.

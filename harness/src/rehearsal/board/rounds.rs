@@ -42,8 +42,14 @@ impl Board {
         if state.rounds.len() >= MOST {
             state.rounds.clear();
         }
+        // Who waits for notices has looked, or looks once it hears of something.
+        let listens = text.trim_start().to_lowercase().starts_with("listen");
         let round = (incarnation.clone(), call.dependency.clone(), text);
         let before = state.rounds.insert(round, began);
+        let asks = process.ready.is_first_receive(&call.dependency);
+        if asks && (claims || listens || before.is_some()) {
+            state.called.insert(incarnation.clone());
+        }
         let effect = state.effects.of(&Author::Process(incarnation.clone()));
         if !claims && before.is_none_or(|before| before <= effect) {
             return;

@@ -16,7 +16,7 @@ use crate::deployment::readiness::{self, Cause, Condition};
 use crate::deployment::{Child, ExitOutcome, Logs, Start};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, Incarnation};
-use crate::manifest::{Address, Process, Ready, Restart};
+use crate::manifest::{Address, Process, Protocol, Ready, Restart};
 use crate::protocol::redis::Expiry;
 use crate::tap::Tap;
 
@@ -231,10 +231,25 @@ impl Processes {
             (Ready::Http(path), Some(address)) => readiness::http(address, path),
             (Ready::Listening, Some(address)) => readiness::listening(address),
             (Ready::Output(text), _) => readiness::output(&running.current.child, text),
-            (Ready::Call { pattern, .. }, _) => {
+            (
+                Ready::Call {
+                    pattern,
+                    dependency,
+                },
+                _,
+            ) => {
                 let board = self.0.board.clone();
                 let incarnation = running.current.incarnation.clone();
-                let expected = format!("its first call of {}", pattern.describe());
+                let known = board.manifest().dependencies.get(dependency);
+                let protocol = known.map(|known| &known.protocol);
+                let expected = match protocol {
+                    Some(Protocol::Postgres { .. }) if process.ready.is_first_receive(dependency) => {
+                        "that it asks its queue for work: a statement that names the table or one of \
+                         its `calls`, LISTEN, or the same statement twice"
+                            .to_owned()
+                    }
+                    _ => format!("its first call of {}", pattern.describe()),
+                };
                 Condition::new(
                     expected,
                     |_| async move { board.first_call(&incarnation).await },

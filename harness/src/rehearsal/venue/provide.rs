@@ -1,6 +1,6 @@
 //! What one rehearsal alone uses: its database, its queues, servers of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::origin::{Origin, quoted, template_name};
 use super::queues::{delete_queues, make_queues};
 use super::{Venue, VenueError};
 use crate::embedded::database::{Server, ServerOptions};
-use crate::ids::DependencyName;
+use crate::ids::{DependencyName, RoleName};
 use crate::manifest::{Manifest, Protocol};
 use crate::protocol::sqs::Names;
 use crate::protocol::table::Watch;
@@ -38,7 +38,14 @@ impl Venue {
                 origin.copy(name, &self.run, number).await?
             };
             if let Protocol::Postgres { queues } = &manifest.dependencies[name].protocol {
-                let watch = Watch::new(queues.clone(), database.pool.clone());
+                let mut consumers: HashMap<String, BTreeSet<RoleName>> = HashMap::new();
+                for (role, process) in &manifest.processes {
+                    for (_, queue) in process.consumes.iter().filter(|(of, _)| of == name) {
+                        let consumers = consumers.entry(queue.clone()).or_default();
+                        consumers.insert(role.clone());
+                    }
+                }
+                let watch = Watch::new(queues.clone(), consumers, database.pool.clone());
                 database.watch = Arc::new(watch);
             }
             databases.insert(name.clone(), database);
