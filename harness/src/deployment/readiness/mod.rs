@@ -5,6 +5,7 @@ mod condition;
 mod http;
 mod listening;
 mod output;
+mod patience;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -24,7 +25,8 @@ const LINES: usize = 10;
 /// Waits until `condition` holds.
 ///
 /// # Errors
-/// When it does not within `within`, or the process dies first.
+/// When it does not within `within` and, after that, the process neither uses processor time
+/// nor writes anything, or when four times `within` is over; or when the process dies first.
 pub async fn ready(child: &Child, within: Duration, condition: Condition) -> Result<(), NotReady> {
     let Condition {
         expected,
@@ -36,7 +38,7 @@ pub async fn ready(child: &Child, within: Duration, condition: Condition) -> Res
         // First, so that a stranger's answer on its port is not taken for its own.
         outcome = child.exited() => Cause::Died(outcome),
         () = holds => return Ok(()),
-        () = tokio::time::sleep(within) => Cause::TooLate(within),
+        waited = patience::too_late(child, within) => Cause::TooLate { within, waited },
     };
     Err(NotReady {
         name: child.name().to_owned(),
@@ -54,7 +56,12 @@ pub enum Cause {
     /// It ended.
     Died(ExitOutcome),
     /// It took longer than this.
-    TooLate(Duration),
+    TooLate {
+        /// The limit.
+        within: Duration,
+        /// How long it was waited for, as it got on for a while.
+        waited: Duration,
+    },
 }
 
 /// A process did not become ready.
@@ -81,7 +88,9 @@ impl std::fmt::Display for NotReady {
         let name = &self.name;
         match self.cause {
             Cause::Died(outcome) => write!(f, "`{name}` {outcome} before it was ready")?,
-            Cause::TooLate(within) => write!(f, "`{name}` was not ready within {within:?}")?,
+            Cause::TooLate { within, .. } => {
+                write!(f, "`{name}` was not ready within {within:?}")?;
+            }
         }
         write!(
             f,
@@ -89,6 +98,15 @@ impl std::fmt::Display for NotReady {
             self.expected,
             self.seen.as_deref().unwrap_or("nothing")
         )?;
+        if let Cause::TooLate { within, waited } = self.cause
+            && waited > within * 2
+        {
+            write!(
+                f,
+                "; it was waited for {:.0} s in all, as long as it used processor time or wrote something",
+                waited.as_secs_f64()
+            )?;
+        }
         let mut logs = String::new();
         for path in &self.logs {
             write!(
