@@ -27,6 +27,7 @@ mod explore;
 mod facts_not_prose;
 mod foreign;
 mod foreign_containers;
+mod generated_inputs;
 mod gherkin_libtest;
 mod gherkin_run;
 mod gherkin_toy;
