@@ -23,6 +23,7 @@ mod received;
 mod redelivery;
 mod told;
 mod two_owners;
+mod write_for_nobody;
 mod write_once;
 
 use super::{Evidence, Ledger, Violation};
@@ -34,6 +35,7 @@ pub const ALL: &[(&str, Rule)] = &[
     (conservation::NAME, conservation::check),
     (one_end::NAME, one_end::check),
     (write_once::NAME, write_once::check),
+    (write_for_nobody::NAME, write_for_nobody::check),
     (order::NAME, order::check),
     (pause::NAME, pause::check),
     (concurrency::NAME, concurrency::check),
