@@ -33,6 +33,55 @@ pub(super) fn pack() -> Vec<Step<Scene>> {
                     wait(scene, arguments.messages(0), &arguments.stage(1), times).await
                 })
             }),
+        Step::then("{messages} pass/passes {stage} within {duration}")
+            .also(StepKind::When)
+            .known_as("soon quickly promptly deadline limit by itself at most")
+            .doc("Waits until each of these messages has passed the stage, for so long from now. That it comes in this time is what the scenario promises: otherwise it fails by its expectation, and not for want of time.")
+            .example("Then M1 passes committed within 10s")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (stage, within) = (arguments.stage(1), arguments.duration(2));
+                    promised(scene, arguments.messages(0), &stage, 1, within).await
+                })
+            }),
+        Step::then("{messages} pass/passes {stage} {int} times within {duration}")
+            .also(StepKind::When)
+            .doc("The same for so many passages of each.")
+            .example("Then M1 passes received 2 times within 10s")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (stage, within) = (arguments.stage(1), arguments.duration(3));
+                    let times = usize::try_from(arguments.count(2)?).unwrap_or(usize::MAX);
+                    promised(scene, arguments.messages(0), &stage, times, within).await
+                })
+            }),
+        Step::then("the {observation} of {message} becomes {string} within {duration}")
+            .also(StepKind::When)
+            .doc("Looks again and again until it reads so, for so long from now. That it does so in this time is what the scenario promises.")
+            .example("Then the client state of M1 becomes \"succeeded\" within 10s")
+            .group(GROUP)
+            .run(|scene: &mut Scene, arguments, _, _| {
+                Box::pin(async move {
+                    let (observation, message) = (arguments.text(0), arguments.message(1));
+                    let (expected, within) = (arguments.text(2), arguments.duration(3));
+                    scene.say(&format!("waiting until the {observation} of {message} is {expected:?}"));
+                    let deadline = tokio::time::Instant::now() + within;
+                    loop {
+                        let seen = seen(scene, observation, &message).await?;
+                        if seen == expected {
+                            return Ok(());
+                        }
+                        if tokio::time::Instant::now() > deadline {
+                            let name = format!("{observation} of {message}");
+                            let text = format!("the {name}: expected {expected:?} within {within:?}, seen {seen:?}");
+                            return Err(StepError::differs(text, vec![Row::new(name, expected, seen)]));
+                        }
+                        tokio::time::sleep(TICK).await;
+                    }
+                })
+            }),
         Step::when("the {observation} of {message} becomes {string}")
             .also(StepKind::Then)
             .doc("Looks again and again until it reads so, as a client does that polls.")
@@ -174,6 +223,30 @@ async fn wait(
             let seen = rehearsal.passages(message, stage);
             return Err(StepError::late(format!(
                 "{message} has passed {stage} {seen} of {times} times after {within:?}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Waits for what must come within this time.
+async fn promised(
+    scene: &mut Scene,
+    messages: &[MessageName],
+    stage: &StageName,
+    times: usize,
+    within: Duration,
+) -> Result<(), StepError> {
+    scene.check_declared(messages)?;
+    let deadline = tokio::time::Instant::now() + within;
+    for message in messages {
+        scene.say(&format!("waiting until {message} has passed {stage}"));
+        let rehearsal = scene.running().await?;
+        let passed = rehearsal.passed(message, stage, times);
+        if tokio::time::timeout_at(deadline, passed).await.is_err() {
+            let seen = rehearsal.passages(message, stage);
+            return Err(StepError::failed(format!(
+                "{message} was to pass {stage} within {within:?}, and has passed it {seen} of {times} times"
             )));
         }
     }
