@@ -195,7 +195,8 @@ Feature: A failed attempt is not a failed job
     And the attempt limit is 2
     And the worker is held at processing of M1 every time
     When M1 is submitted
-    Then the totals are
+    Then M1 passes quarantined within 12s
+    And the totals are
       | attempts started        | 2 |
       | completed               | 0 |
       | quarantined (timed out) | 1 |

@@ -58,7 +58,8 @@ Feature: What people do to queues, and processes that fare badly by themselves
     And M1 has passed processing
     And the worker holding M1 stands still for good
     And M2 is submitted
-    Then the totals are
+    Then M1 and M2 pass committed within 12s
+    And the totals are
       | attempts started | 3 |
       | attempts counted | 1 |
       | completed        | 2 |
@@ -74,6 +75,14 @@ Feature: What people do to queues, and processes that fare badly by themselves
     Then M1 passed received not before 900ms after released
     And M1 passed received within 20s of released
     And M1 passed released 1 to 2 times
+
+  Scenario: each pause between attempts is twice as long as the one before
+    Given the message M1
+    And M1 is malformed
+    And the attempt limit is 3
+    And the retry backoff is 1s
+    When M1 is submitted
+    Then M1 passed quarantined not before 1900ms after released
 
   Scenario: a reconciler that cannot start harms nobody
     Given the message M1

@@ -128,7 +128,9 @@ Feature: The gap between the outbox and the queue
     Given the messages M1 to M3
     And the publisher is refused with InvalidMessageContents at accepted of M2 every time
     When all messages are submitted
-    Then the totals are
+    Then M1 and M3 pass marked within 10s
+    And the unsendable rows of M2 becomes "1" within 10s
+    And the totals are
       | completed        | 2 |
       | unsendable       | 1 |
       | left in queue    | 0 |
@@ -140,6 +142,20 @@ Feature: The gap between the outbox and the queue
     And the unsendable rows of M2 is 1
     When the operator runs outbox
     Then the operator is told "unsendable"
+
+  Scenario: a send that fails in between takes no refusal back
+    Given the message M1
+    And the publisher is refused with InvalidMessageContents at accepted of M1 the first 2 times
+    And the publisher is refused with InternalFailure at accepted of M1 on time 3
+    And the publisher is refused with InvalidMessageContents at accepted of M1 on time 4
+    When M1 is submitted
+    Then the unsendable rows of M1 becomes "1" within 10s
+    And the totals are
+      | completed        | 0 |
+      | unsendable       | 1 |
+      | left in queue    | 0 |
+    And M1 was sent 0 times
+    And M1 passed sending 4 times
 
   Scenario: the mark itself is lost
     Given the messages M1 and M2
@@ -172,7 +188,8 @@ Feature: The gap between the outbox and the queue
       | for   | M1           |
       | until | marked of M3 |
     When all messages are submitted
-    Then the totals are
+    Then M3 passes marked within 10s
+    And the totals are
       | completed     | 3 |
       | left in queue | 0 |
 
@@ -199,6 +216,7 @@ Feature: The gap between the outbox and the queue
     When the client submits M1 and gets no answer
     And M2 is submitted
     And the client submits M1 until it is told its job
-    Then the totals are
+    Then M1 and M2 pass marked within 10s
+    And the totals are
       | completed     | 2 |
       | left in queue | 0 |

@@ -63,8 +63,8 @@ Feature: A living worker is taken for dead
     And the visibility timeout is 2
     And the worker gets SIGSTOP at processing of M1 once
     When M1 is submitted
-    And M1 has passed committed
-    And the worker goes on
+    Then M1 passes committed within 12s
+    When the worker goes on
     Then the totals are
       | attempts started | 2 |
       | completed        | 1 |
@@ -105,7 +105,7 @@ Feature: A living worker is taken for dead
     When M1 is submitted
     And M1 has passed quarantined
     And the worker goes on
-    And the evidence of M1 becomes "its owner reported back: it had not died"
+    And the evidence of M1 becomes "its owner reported back: it had not died" within 10s
     Then the totals are
       | attempts started            | 1 |
       | attempts counted            | 1 |
