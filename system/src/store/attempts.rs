@@ -54,12 +54,13 @@ impl Store {
         self.limit(async {
             let mut transaction = self.pool.begin().await?;
             for received in batch {
-                sqlx::query(
+                sqlx::query(altered!(
                     "insert into attempts (message_id, number, delivery, incarnation, receive_count)
                      select $1, coalesce(max(number), 0) + 1, $2, $3, $4
                      from attempts where message_id = $1
                      on conflict (delivery) do nothing",
-                )
+                    "numbers-go-on-from-any-message": "from attempts where message_id = $1" => "from attempts",
+                ))
                 .bind(received.message_id)
                 .bind(received.delivery)
                 .bind(incarnation)
@@ -130,11 +131,13 @@ impl Store {
         ending: &Ending,
     ) -> Result<(), StoreError> {
         self.limit(async {
-            sqlx::query(
+            sqlx::query(altered!(
                 "update attempts set state = $3, counted = $4, reason = $5, diagnostics = $6,
                      ended_at = clock_timestamp()
                  where message_id = $1 and number = $2 and state in ('received', 'started')",
-            )
+                "late-end-overwrites-a-judgement": " and state in ('received', 'started')" => "",
+                "each-attempt-ends-with-the-first": " and number = $2" => " and number <= $2",
+            ))
             .bind(&attempt.message_id)
             .bind(attempt.number)
             .bind(ending.state)
@@ -168,10 +171,11 @@ pub(super) async fn step_back(
     attempt: &AttemptKey,
     reason: &str,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
+    sqlx::query(altered!(
         "update attempts set state = 'stepped_back', reason = $3, ended_at = clock_timestamp()
          where message_id = $1 and number = $2 and state in ('received', 'started')",
-    )
+        "step-back-charged": "reason = $3," => "reason = $3, counted = job_id is not null,",
+    ))
     .bind(&attempt.message_id)
     .bind(attempt.number)
     .bind(reason)

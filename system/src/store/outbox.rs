@@ -98,6 +98,8 @@ impl Store {
                 "age-of-the-newest-row": "min(created_at)" => "max(created_at)",
                 "unsent-counts-every-row": "filter (where state = 'unsent') as unsent" => "as unsent",
                 "unsendable-not-counted": "filter (where state = 'unsendable')" => "filter (where false)",
+                "unsendable-counts-as-unsent": "filter (where state = 'unsent') as unsent" => "filter (where state <> 'delivered') as unsent",
+                "lag-told-too-early": "make_interval(secs => $1)" => "make_interval(secs => $1 / 4)",
                 "age-of-every-row": "min(created_at) filter (where state = 'unsent')" => "min(created_at)",
             ))
             .bind(lag.as_secs_f64())
@@ -151,11 +153,13 @@ impl Claim {
         why: &str,
         wait: Duration,
     ) -> Result<(), StoreError> {
-        let query = sqlx::query(
+        let query = sqlx::query(altered!(
             "update outbox set failures = failures + 1, last_error = $2,
                  next_try_at = now() + make_interval(secs => $3)
              where id = $1",
-        );
+            "refusals-forgotten-by-a-failure": "failures + 1," => "failures + 1, refusals = 0,",
+            "failures-are-refusals": "failures + 1," => "failures + 1, refusals = refusals + 1,",
+        ));
         self.mark(query.bind(id).bind(why).bind(wait.as_secs_f64()))
             .await
     }

@@ -105,6 +105,12 @@ impl Store {
             let altered = if defect!("last-stage-of-the-first") {
                 "update quarantine q set last_stage = (select stage from attempts a where a.job_id = q.job_id
                      order by received_at limit 1) where q.job_id = $1"
+            } else if defect!("last-stage-of-another-job") {
+                "update quarantine q set last_stage = (select stage from attempts a where a.job_id <> q.job_id
+                     order by received_at desc limit 1) where q.job_id = $1"
+            } else if defect!("attempts-of-every-job-on-record") {
+                "update quarantine set attempts = (select jsonb_agg(to_jsonb(a) - 'delivery' order by received_at)
+                     from attempts a) where job_id = $1"
             } else if defect!("attempts-not-on-record") {
                 "update quarantine set attempts = '[]' where job_id = $1"
             } else if defect!("ends-not-on-record") {

@@ -253,7 +253,13 @@ impl Worker {
                 Receipt::Release(Duration::ZERO)
             }
             HandedOver::Done => Receipt::Delete,
+            HandedOver::Waits if defect!("waiting-hand-over-not-paused") => {
+                Receipt::Release(Duration::ZERO)
+            }
             HandedOver::Waits => Receipt::Release(self.backoff(attempt)),
+            HandedOver::Stopped if defect!("message-that-stops-the-fleet-dropped") => {
+                Receipt::Delete
+            }
             HandedOver::Stopped | HandedOver::Reversed => Receipt::Release(Duration::ZERO),
         }
     }
@@ -266,7 +272,10 @@ impl Worker {
         if defect!("pause-between-attempts-too-long") {
             return LONGEST_BACKOFF;
         }
-        let doublings = u32::try_from(attempt.number - 1).unwrap_or(0).min(16);
+        let mut doublings = u32::try_from(attempt.number - 1).unwrap_or(0).min(16);
+        if defect!("pauses-do-not-grow") {
+            doublings = 0;
+        }
         self.settings
             .retry_backoff
             .saturating_mul(1 << doublings)
