@@ -14,7 +14,7 @@ use crate::gherkin::{
 };
 use crate::manifest::Manifest;
 use crate::prove::{
-    Accepted, Answer, Course, Kind, Progress, ProveError, Request, Results, prove as run, unused,
+    Accepted, Answer, Kind, Progress, ProveError, Request, Results, merge, prove as run, unused,
 };
 use crate::suite::Suite;
 
@@ -77,6 +77,10 @@ pub(super) struct ProveArguments {
     /// Only the K-th of N shares of the variants
     #[arg(long, value_name = "K/N")]
     shard: Option<Shard>,
+    /// Try nothing: put the results of all shares together, each a directory of a run or its
+    /// prove.json
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with_all = ["shard", "places", "only", "variant", "tags"])]
+    merge: Vec<PathBuf>,
     /// Fail where anything is worse than this list of accepted variants says, and nowhere else
     /// [default: rehearsal-proved.json beside the manifest]
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = USUAL, hide_default_value = true)]
@@ -143,6 +147,19 @@ pub(super) fn prove<A: Application>(
         real_time: false,
         driver: arguments.driver,
     };
+    if !arguments.merge.is_empty() {
+        let results = merge(&arguments.merge);
+        let results = results.map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+        let whole = !results.unused.is_empty() || accepted.is_some();
+        return conclude(
+            arguments,
+            accepted.as_ref().map(|list| (list, whole)),
+            false,
+            &results,
+            &info.directory,
+            surroundings,
+        );
+    }
     let mut scenarios = selection(arguments)?.pick().map_err(Halt::invalid)?;
     scenarios.retain(|scenario| suite.leaves_out(&info, &scenario.tags).is_none());
     let request = request(arguments);
@@ -159,47 +176,65 @@ pub(super) fn prove<A: Application>(
     let course = course.map_err(|error| halt(&error))?;
     let vocabulary = suite.vocabulary().compile();
     let vocabulary = vocabulary.map_err(|errors| Halt::broken(miette::miette!("{errors}")))?;
+    let share = |shard: Shard| -> Option<(u32, u32)> {
+        Some((shard.number.try_into().ok()?, shard.of.try_into().ok()?))
+    };
     let results = Results {
         system: suite.manifest().name.clone(),
         green: course.green.0,
         scenarios: course.green.1,
+        shard: arguments.shard.and_then(share),
         unused: if arguments.is_whole_suite() {
             unused(suite.manifest(), &scenarios, &vocabulary)
         } else {
             Vec::new()
         },
-        variants: course.results.clone(),
+        variants: course.results,
         took: course.took,
     };
+    let whole = arguments.shard.is_none()
+        && arguments.only.is_empty()
+        && arguments.variant.is_empty()
+        && arguments.is_whole_suite();
+    conclude(
+        arguments,
+        accepted.as_ref().map(|list| (list, whole)),
+        course.interrupted,
+        &results,
+        &info.directory,
+        surroundings,
+    )
+}
+
+/// Writes what was found, and writes or compares the list of accepted variants, which is
+/// missed in whole where all was tried.
+fn conclude(
+    arguments: &ProveArguments,
+    accepted: Option<(&Accepted, bool)>,
+    interrupted: bool,
+    results: &Results,
+    directory: &Path,
+    surroundings: &mut Surroundings,
+) -> Result<Exit, Halt> {
     let file = results
-        .write(&info.directory)
+        .write(directory)
         .map_err(|error| Halt::broken(miette::miette!("cannot write the results: {error}")))?;
-    let answer = Answer { results: &results };
+    let answer = Answer { results };
     let mut text = format!("\n{}{}{}", answer.gaps(), answer.unused(), answer.table());
     text += &answer.summary();
     let _ = writeln!(text, "results: {}", file.display());
+    let _ = writeln!(
+        text,
+        "page:    {}",
+        file.with_file_name("report.html").display()
+    );
     surroundings.say(&text);
-    conclude(arguments, accepted.as_ref(), &course, &answer, surroundings)
-}
-
-/// Writes or compares the list of accepted variants.
-fn conclude(
-    arguments: &ProveArguments,
-    accepted: Option<&Accepted>,
-    course: &Course,
-    answer: &Answer<'_>,
-    surroundings: &mut Surroundings,
-) -> Result<Exit, Halt> {
-    let found = Accepted::of(&course.results);
-    if course.interrupted {
+    let found = Accepted::of(&results.variants);
+    if interrupted {
         return Ok(Exit::Interrupted);
     }
     let mut exit = answer.exit();
-    if let Some(accepted) = accepted {
-        let whole = arguments.shard.is_none()
-            && arguments.only.is_empty()
-            && arguments.variant.is_empty()
-            && arguments.is_whole_suite();
+    if let Some((accepted, whole)) = accepted {
         let regressions = accepted.regressions(&found, whole);
         for regression in &regressions {
             surroundings.say(&format!("worse than accepted: {regression}\n"));

@@ -1,12 +1,14 @@
 //! The list of accepted variants that a release gate compares with.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::found::Seen;
 use super::results::VariantResult;
-use super::variant::Mark;
+use super::variant::{Kind, Mark};
 use crate::accepted::{self, AcceptedError};
 
 /// What was accepted, by kind and name.
@@ -14,17 +16,60 @@ use crate::accepted::{self, AcceptedError};
 pub struct Accepted {
     /// What became of each variant.
     pub variants: BTreeMap<String, Mark>,
+    /// By whom it was seen, or found to be a gap: a rule, or a scenario by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by: BTreeMap<String, String>,
 }
 
 impl Accepted {
     /// What was found, as a list to compare with later.
     pub fn of(results: &[VariantResult]) -> Self {
-        let variants = results.iter();
+        let key = |one: &VariantResult| format!("{}: {}", one.kind, one.name);
+        let by = |one: &VariantResult| {
+            let best = one.best()?;
+            let by = match &best.seen {
+                Some(Seen::Rule { rule, .. }) => rule.clone(),
+                _ => best.name.clone(),
+            };
+            Some((key(one), by))
+        };
         Self {
-            variants: variants
-                .map(|one| (format!("{}: {}", one.kind, one.name), one.mark))
-                .collect(),
+            variants: results.iter().map(|one| (key(one), one.mark)).collect(),
+            by: results.iter().filter_map(by).collect(),
         }
+    }
+
+    /// The figures by kind, as a table of Markdown.
+    pub fn figures(&self) -> String {
+        let mut table = "| kind | tried | by a rule | by the suite | decide | late | not seen, or decides nothing | not told |\n\
+                         |---|---|---|---|---|---|---|---|\n"
+            .to_owned();
+        for kind in Kind::ALL {
+            let start = format!("{kind}: ");
+            let of: Vec<Mark> = self
+                .variants
+                .iter()
+                .filter(|(name, _)| name.starts_with(&start))
+                .map(|(_, mark)| *mark)
+                .collect();
+            if of.is_empty() {
+                continue;
+            }
+            let count = |marks: &[Mark]| of.iter().filter(|mark| marks.contains(mark)).count();
+            let _ = writeln!(
+                table,
+                "| {} | {} | {} | {} | {} | {} | {} | {} |",
+                kind.plural(),
+                of.len(),
+                count(&[Mark::SeenByRule]),
+                count(&[Mark::Seen]),
+                count(&[Mark::Decides]),
+                count(&[Mark::Late]),
+                count(&[Mark::Unseen, Mark::DecidesNothing]),
+                count(&[Mark::Untold]),
+            );
+        }
+        table
     }
 
     /// Reads a list.
@@ -75,6 +120,7 @@ mod tests {
             variants: variants
                 .map(|(variant, mark)| ((*variant).to_owned(), *mark))
                 .collect(),
+            by: BTreeMap::new(),
         }
     }
 
@@ -93,6 +139,24 @@ mod tests {
                 "a: late, accepted as seen",
                 "c: decides nothing, which is new"
             ]
+        );
+    }
+
+    #[test]
+    fn figures_are_counted_by_kind() {
+        let accepted = list(&[
+            ("defect: a", Mark::Seen),
+            ("defect: b", Mark::SeenByRule),
+            ("wire: c", Mark::Late),
+        ]);
+        let figures = accepted.figures();
+        assert!(
+            figures.contains("| defects | 2 | 1 | 1 | 0 | 0 | 0 | 0 |"),
+            "{figures}"
+        );
+        assert!(
+            figures.contains("| wire mutants | 1 | 0 | 0 | 0 | 1 | 0 | 0 |"),
+            "{figures}"
         );
     }
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::found::Seen;
+use super::page;
 use super::variant::{Kind, Mark, Variant};
 
-const FILE: &str = "prove.json";
+pub(super) const FILE: &str = "prove.json";
+const PAGE: &str = "report.html";
 /// A system that never comes to rest does so in every scenario: after so many no other is
 /// tried.
 const LATE: usize = 4;
@@ -63,6 +65,9 @@ pub struct Results {
     pub green: usize,
     /// Of how many.
     pub scenarios: usize,
+    /// Which share of the variants was tried, and of how many; none: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<(u32, u32)>,
     /// What became of each variant.
     pub variants: Vec<VariantResult>,
     /// What the manifest names and no scenario uses, by kind.
@@ -73,7 +78,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// Writes them into a run's directory; gives back where.
+    /// Writes them into a run's directory, for programs and, as a page, for people; gives back
+    /// where the former are.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -83,6 +89,7 @@ impl Results {
         let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
         text.push('\n');
         fs::write(&path, text)?;
+        fs::write(directory.join(PAGE), page::page(self))?;
         Ok(path)
     }
 }

@@ -108,6 +108,17 @@ pub enum Mark {
 }
 
 impl Mark {
+    /// All, the best first.
+    pub const ALL: [Self; 7] = [
+        Self::SeenByRule,
+        Self::Seen,
+        Self::Late,
+        Self::Unseen,
+        Self::Decides,
+        Self::DecidesNothing,
+        Self::Untold,
+    ];
+
     /// Whether it speaks against the suite.
     pub fn is_gap(self) -> bool {
         matches!(self, Self::Late | Self::Unseen | Self::DecidesNothing)
