@@ -232,7 +232,15 @@ async fn pass(
         Some(Before::Discard(how)) => return Break(Ending::discarded(how)),
         Some(Before::Answer(Reply::Http(reply))) => ResponseMessage::from_recorded(&reply),
         Some(Before::Answer(_)) => return Break(Ending::discarded(Discard::Close)),
-        Some(Before::Forward | Before::ForwardTwice | Before::ForwardInstead(_)) => {
+        Some(
+            Before::Forward
+            | Before::ForwardTwice
+            | Before::ForwardInstead(_)
+            | Before::ForwardAgain(_)
+            | Before::TakeBack
+            | Before::AnswerFirst(_)
+            | Before::Spoil,
+        ) => {
             let passed = context.tap.gate.forward(async { Ok(()) }).await;
             let extent = passed.unwrap_or(Extent::Nothing);
             director.forwarded(&call, extent);

@@ -36,8 +36,17 @@ pub enum Effect {
     Duplicate,
     /// The dependency never gets the call; its caller is told that all is done.
     Pretend,
+    /// A commit is answered at once, and the dependency gets it so much later.
+    AnswerFirst(Duration),
+    /// The dependency gets the call with one letter of what it stores changed.
+    Spoil,
+    /// Once it was told to end, or is in a pause, the process asks for messages all the same,
+    /// and again and again.
+    AskOn,
+    /// What the call hides stays hidden for twelve hours.
+    Lengthen,
     /// The dependency gets the call again so much later, and nobody the second reply. Over
-    /// HTTP.
+    /// HTTP and to a queue of SQS.
     Again(Duration),
     /// One entry of a batch never reaches the queue, and is reported as failed with
     /// this code; the others take effect.
@@ -60,13 +69,16 @@ impl Effect {
     /// becomes visible again does so before the stage's call, where there is one.)
     pub fn side(&self) -> Option<Side> {
         match self {
-            Self::Signal(_) | Self::Hold(_) | Self::Pause(_) | Self::Reappear => None,
+            Self::Signal(_) | Self::Hold(_) | Self::Pause(_) | Self::Reappear | Self::AskOn => None,
             Self::LoseReply => Some(Side::After),
             Self::LoseRequest
             | Self::Answer(_)
             | Self::Delay(_)
             | Self::Duplicate
             | Self::Pretend
+            | Self::AnswerFirst(_)
+            | Self::Spoil
+            | Self::Lengthen
             | Self::Again(_)
             | Self::RefuseEntry(_) => Some(Side::Before),
         }
@@ -89,6 +101,10 @@ impl fmt::Display for Effect {
             Self::Pause(pause) => write!(f, "pause of {pause:?}"),
             Self::Duplicate => write!(f, "duplicate"),
             Self::Pretend => write!(f, "pretence"),
+            Self::AnswerFirst(later) => write!(f, "answer {later:?} before its commit"),
+            Self::Spoil => write!(f, "altered byte"),
+            Self::AskOn => write!(f, "receive that nobody asked for"),
+            Self::Lengthen => write!(f, "lengthened visibility"),
             Self::Again(later) => write!(f, "repetition {later:?} later"),
             Self::RefuseEntry(code) => write!(f, "entry refused with {code}"),
         }

@@ -6,9 +6,11 @@ pub mod http;
 pub mod postgres;
 pub mod queue;
 pub mod redis;
+mod spoilt;
 pub mod sqs;
 pub(crate) mod table;
 
+pub(crate) use self::spoilt::spoilt;
 use crate::history::Said;
 use crate::tap::{Reply, Request};
 

@@ -12,7 +12,10 @@ use super::results::{Tried, VariantResult};
 use super::setting::settings;
 use super::stage::Stage;
 use super::variant::{Kind, Made, Mark, Variant};
-use crate::gherkin::{Compiled, Exit, Interrupt, Project as _, RunInfo, Scenario, Shard};
+use super::wire;
+use crate::gherkin::{
+    Compiled, Exit, Interrupt, Project as _, RunInfo, Scenario, ScenarioOutcome, Shard,
+};
 use crate::manifest::{Manifest, ManifestError};
 use crate::suite::{Scene, Suite};
 
@@ -348,13 +351,12 @@ impl Stage<'_> {
                 tell(Progress::Tried {
                     variant,
                     scenario: &scenarios[one.scenario],
-                    mark: mark(variant.kind, &Found::of(outcome)),
+                    mark: judged(variant.kind, outcome).1,
                     done: (done, of),
                 });
             })?;
             for (one, outcome) in valid.iter().zip(outcomes) {
-                let found = Found::of(&outcome);
-                let mark = mark(variants[one.variant].kind, &found);
+                let (found, mark) = judged(variants[one.variant].kind, &outcome);
                 let scenario = &scenarios[one.scenario];
                 results[one.variant].tried.push(Tried {
                     scenario: scenario.selector(),
@@ -371,10 +373,18 @@ impl Stage<'_> {
     }
 }
 
-fn mark(kind: Kind, found: &Found) -> Mark {
-    if kind.is_control() {
+/// What a try came to. Of a call that never misbehaved nothing is told, whatever was red.
+fn judged(kind: Kind, outcome: &ScenarioOutcome) -> (Found, Mark) {
+    let mut found = Found::of(outcome);
+    if kind == Kind::Wire && !wire::took_place(outcome.history.as_deref()) {
+        found.seen = None;
+        found.told = Some("no such call misbehaved here".to_owned());
+        return (found, Mark::Untold);
+    }
+    let mark = if kind.is_control() {
         found.mark_of_control()
     } else {
         found.mark()
-    }
+    };
+    (found, mark)
 }

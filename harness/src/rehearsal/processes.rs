@@ -404,6 +404,9 @@ impl Processes {
     }
 
     fn note_signal(&self, incarnation: &Incarnation, signal: Signal, fault: Option<FaultId>) {
+        if signal == Signal::SIGTERM {
+            self.0.board.told_to_end(incarnation);
+        }
         self.0.board.history().append(Event::Signalled {
             incarnation: incarnation.clone(),
             signal: signal.to_string(),

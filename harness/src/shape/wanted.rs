@@ -97,6 +97,11 @@ impl Wanted {
         }
     }
 
+    /// Whether it is a commit.
+    pub fn is_commit(&self) -> bool {
+        matches!(self.form, Form::Commit(_))
+    }
+
     /// The action of SQS and its queue, where it is one.
     pub fn action(&self) -> Option<(&str, Option<&str>)> {
         match &self.form {

@@ -87,6 +87,18 @@ pub trait Director: Send + Sync + 'static {
         let _ = (call, effects);
     }
 
+    /// What became of a call that was to misbehave: in words what was done, or why it could
+    /// not be done and the call was passed on as it is.
+    fn misbehaved(&self, call: &Call, outcome: Result<&str, &str>) {
+        let _ = (call, outcome);
+    }
+
+    /// Resolves when a call is to be made again, or with false when it never is.
+    fn moment(&self, call: &Call) -> BoxFuture<'static, bool> {
+        let _ = call;
+        Box::pin(async { false })
+    }
+
     /// The client went away while the call was held at this side, or before its
     /// reply came ([`Side::After`]).
     fn abandoned(&self, call: &Call, side: Side);
@@ -114,6 +126,17 @@ pub enum Before {
     ForwardTwice,
     /// Pass it on over HTTP with this body instead of its own.
     ForwardInstead(bytes::Bytes),
+    /// PostgreSQL alone: it takes place and is taken back, a commit with all that its
+    /// transaction did. The client is answered as if it lasted. What became of it is told by
+    /// [`Director::misbehaved`]; a call that cannot be treated so is passed on.
+    TakeBack,
+    /// PostgreSQL alone: a commit is answered at once, and made so much later. As above.
+    AnswerFirst(std::time::Duration),
+    /// PostgreSQL alone: the longest of its values gets there with one letter changed. As above.
+    Spoil,
+    /// Pass it on over HTTP, and make it again on a connection of its own: so much later, or
+    /// else when [`Director::moment`] comes.
+    ForwardAgain(Option<std::time::Duration>),
     /// The dependency never gets it; the client loses its connection.
     Discard(Discard),
     /// The dependency never gets it; the client gets this answer. In PostgreSQL an

@@ -11,6 +11,7 @@ mod copy;
 mod durable;
 mod endings;
 mod injection;
+mod misbehaving;
 mod protocol;
 mod raw;
 mod recorder;

@@ -6,9 +6,13 @@
 //! client ◀──bytes── after ◀── whole ◀────┴──reply────── dependency
 //! ```
 
+use std::net::SocketAddr;
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::body::Rest;
@@ -19,7 +23,7 @@ use super::reader::{BODY_LIMIT, Malformed};
 use super::upstream::{Broken, Forwarded, Hold, Instead, Upstream};
 use crate::tap::{
     After, Before, Call, ConnectionContext, Director, Discard, Extent, Gate, HttpRequest, Reply,
-    Request, Side,
+    Request, Side, SqsRequest,
 };
 
 /// How a connection comes to its end.
@@ -59,13 +63,18 @@ pub(crate) async fn serve<D: Dialect>(
     context: ConnectionContext,
     dialect: D,
 ) -> String {
+    let stream_address = stream.local_addr().ok();
     let mut client = Client::new(stream, context.closing.clone());
     let mut upstream = Upstream::new(context.tap.clone());
     let (closing, cut) = (context.closing.clone(), context.cut.clone());
     let gate = Arc::clone(&context.tap.gate);
-    let mut ending = Exchanges { context, dialect }
-        .run(&mut client, &mut upstream)
-        .await;
+    let mut ending = Exchanges {
+        context,
+        dialect,
+        near: stream_address,
+    }
+    .run(&mut client, &mut upstream)
+    .await;
     // Whoever is about to be killed must not learn before that a call of its was dropped.
     if gate.is_closed() && matches!(ending.parting, Parting::Discard(_)) {
         ending.parting = Parting::AwaitDeath;
@@ -86,7 +95,14 @@ pub(crate) async fn serve<D: Dialect>(
 pub(super) struct Exchanges<D> {
     pub(super) context: ConnectionContext,
     dialect: D,
+    /// Where the tap listens.
+    near: Option<SocketAddr>,
 }
+
+/// What all wire attempts of one call of an SDK have in common.
+const INVOCATION: &str = "amz-sdk-invocation-id";
+/// How the invocation of a call begins that a tap makes again.
+pub(crate) const AGAIN: &str = "rehearsal-again-";
 
 /// How much of a body is held where nothing that is looked for stands in it.
 const HELD: usize = 1024 * 1024;
@@ -187,6 +203,53 @@ impl<D: Dialect> Exchanges<D> {
         }
     }
 
+    /// Makes a call again as the process would, on a connection of its own to this tap; what is
+    /// answered is heard by nobody.
+    fn make_again(&self, call: &Arc<Call>, request: &RequestMessage, later: Option<Duration>) {
+        let (context, near) = (self.context.clone(), self.near);
+        let (call, mut request) = (Arc::clone(call), request.clone());
+        // What the first one is decided to be does not hold for this one.
+        request.headers.remove(INVOCATION);
+        let invocation = format!("{AGAIN}{}", call.id);
+        request.headers.push(INVOCATION, invocation.into_bytes());
+        tokio::spawn(async move {
+            let director = &context.tap.director;
+            let moment = async {
+                match later {
+                    Some(later) => {
+                        tokio::time::sleep(later).await;
+                        true
+                    }
+                    None => director.moment(&call).await,
+                }
+            };
+            let its_time = tokio::select! {
+                its_time = moment => its_time,
+                () = context.closing.cancelled() => false,
+            };
+            if !its_time || context.tap.gate.is_closed() {
+                return director.misbehaved(&call, Err("its process was gone before its time"));
+            }
+            let made = async {
+                let near = near.ok_or(std::io::ErrorKind::NotConnected)?;
+                let mut stream = TcpStream::connect(near).await?;
+                stream.write_all(&request.head()).await?;
+                stream.write_all(&request.body).await?;
+                director.misbehaved(&call, Ok("was made again"));
+                let mut answer = Vec::new();
+                tokio::select! {
+                    read = stream.read_buf(&mut answer) => read.map(|_| ()),
+                    () = context.closing.cancelled() => Ok(()),
+                }
+            };
+            let made: std::io::Result<()> = made.await;
+            if let Err(error) = made {
+                let reason = format!("it could not be made again: {error}");
+                director.misbehaved(&call, Err(&reason));
+            }
+        });
+    }
+
     async fn exchange(
         &self,
         call: Arc<Call>,
@@ -196,6 +259,7 @@ impl<D: Dialect> Exchanges<D> {
         upstream: &mut Upstream,
     ) -> ControlFlow<Ending> {
         let altered;
+        let mut call = call;
         let mut request = request;
         let mut twice = false;
         match self.decided(&call, client).await {
@@ -206,7 +270,13 @@ impl<D: Dialect> Exchanges<D> {
             Some(Before::Forward) => {}
             // What is passed on as it comes cannot be repeated.
             Some(Before::ForwardTwice) => twice = rest.is_none(),
+            Some(Before::ForwardAgain(later)) => self.make_again(&call, request, later),
+            Some(Before::TakeBack | Before::AnswerFirst(_) | Before::Spoil) => {
+                let reason = "only a call of a database misbehaves so";
+                self.director().misbehaved(&call, Err(reason));
+            }
             Some(Before::ForwardInstead(body)) => {
+                call = instead(&call, &body);
                 altered = RequestMessage {
                     body,
                     ..request.clone()
@@ -419,4 +489,23 @@ impl<D: Dialect> Exchanges<D> {
             (true, false) => Break(Ending::close("the dependency closes after its reply")),
         }
     }
+}
+
+/// The call that its dependency gets: what is told of its effect is told of that one.
+fn instead(call: &Call, body: &Bytes) -> Arc<Call> {
+    let request = match &call.request {
+        Request::Http(request) => Request::Http(HttpRequest {
+            body: body.clone(),
+            ..request.clone()
+        }),
+        Request::Sqs(request) => Request::Sqs(SqsRequest {
+            body: serde_json::from_slice(body).unwrap_or_default(),
+            ..request.clone()
+        }),
+        other => other.clone(),
+    };
+    Arc::new(Call {
+        request,
+        ..call.clone()
+    })
 }

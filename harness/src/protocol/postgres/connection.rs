@@ -170,6 +170,15 @@ impl Connection {
         if let Some(call) = &call {
             match self.held_before(call).await? {
                 Before::Forward | Before::ForwardTwice | Before::ForwardInstead(_) => {}
+                Before::ForwardAgain(_) => {
+                    let reason = "a database connection repeats no call";
+                    self.context.tap.director.misbehaved(call, Err(reason));
+                }
+                Before::TakeBack => return self.take_back(segment, round_trip, call).await,
+                Before::AnswerFirst(later) => {
+                    return self.answer_first(segment, round_trip, call, later).await;
+                }
+                Before::Spoil => return self.spoil(segment, round_trip, call).await,
                 Before::Discard(discard) => return Err(Ending::Discarded(discard)),
                 Before::Answer(Reply::Postgres(reply)) => {
                     self.session.names.undo_from(0);
@@ -179,7 +188,19 @@ impl Connection {
                 Before::Answer(_) => return Err(Ending::Discarded(Discard::Close)),
             }
         }
-        self.send(segment.bytes.clone(), round_trip, call).await?;
+        self.pass_on(segment, segment.bytes.clone(), round_trip, call)
+            .await
+    }
+
+    /// Forwards a round trip and delivers what is answered.
+    pub(super) async fn pass_on(
+        &mut self,
+        segment: &Segment,
+        bytes: Bytes,
+        round_trip: RoundTrip,
+        call: Option<Arc<Call>>,
+    ) -> Result<(), Ending> {
+        self.send(bytes, round_trip, call).await?;
         if let Some(reason) = self.client.left.take() {
             return Err(Ending::Client(reason));
         }
@@ -216,7 +237,11 @@ impl Connection {
         decided.await.map_err(Ending::from)
     }
 
-    async fn held_after(&mut self, call: &Arc<Call>, reply: Reply) -> Result<After, Ending> {
+    pub(super) async fn held_after(
+        &mut self,
+        call: &Arc<Call>,
+        reply: Reply,
+    ) -> Result<After, Ending> {
         let director = &self.context.tap.director;
         let decision = director.after(Arc::clone(call), Arc::new(reply), true);
         let ending = tokio::select! {
@@ -423,6 +448,13 @@ impl Connection {
     pub(super) fn forget_scanned(&mut self) {
         self.upstream.buffer.advance(self.scanned);
         self.scanned = 0;
+    }
+
+    /// The part that was looked at, which is delivered no more.
+    pub(super) fn take_scanned(&mut self) -> BytesMut {
+        self.upstream
+            .buffer
+            .split_to(std::mem::take(&mut self.scanned))
     }
 
     /// Delivers `answer` in place of the scanned part, of which only what belongs to no

@@ -52,6 +52,7 @@ mod ending;
 mod frame;
 mod injection;
 mod message;
+mod misbehaving;
 mod names;
 mod round_trip;
 mod segment;

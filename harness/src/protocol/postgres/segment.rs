@@ -53,6 +53,24 @@ impl Segment {
     }
 }
 
+impl Segment {
+    /// Where the values of its Binds stand in its bytes.
+    pub(super) fn values(&self) -> Vec<Range<usize>> {
+        let start = self.bytes.as_ptr() as usize;
+        let bound = self.messages().filter_map(|message| match message {
+            Ok(Message::Bind { values, .. }) => Some(values),
+            _ => None,
+        });
+        let values = bound.flatten().filter_map(|value| value.bytes);
+        values
+            .map(|bytes| {
+                let at = bytes.as_ptr() as usize - start;
+                at..at + bytes.len()
+            })
+            .collect()
+    }
+}
+
 /// Cuts segments off a growing buffer without reading any byte twice.
 #[derive(Debug, Default)]
 pub(super) struct Cutter {

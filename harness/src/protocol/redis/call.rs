@@ -75,12 +75,43 @@ impl RedisReply {
         }
     }
 
-    /// As the protocol writes it; nothing where it is no error.
+    /// As the protocol writes it; nothing where it is neither an error nor a short answer.
     pub(super) fn written(&self) -> Option<Bytes> {
-        let error = self.error.as_ref()?;
-        let line = error.replace(['\r', '\n'], " ");
-        Some(Bytes::from(format!("-{line}\r\n")))
+        let line = match (&self.error, self.answers.as_slice()) {
+            (Some(error), _) => format!("-{}", error.replace(['\r', '\n'], " ")),
+            (None, [Value::Integer(number)]) => format!(":{number}"),
+            (None, [Value::Status(status)]) => format!("+{}", String::from_utf8_lossy(status)),
+            _ => return None,
+        };
+        Some(Bytes::from(format!("{line}\r\n")))
     }
+}
+
+/// What a server answers that did what a command asks for, as far as that can be told
+/// without it.
+pub(crate) fn pretended(request: &RedisRequest) -> Result<RedisReply, String> {
+    let [command] = request.commands.as_slice() else {
+        return Err("a transaction is not pretended".to_owned());
+    };
+    if request.transaction {
+        return Err("a transaction is not pretended".to_owned());
+    }
+    let after = |keys: usize| {
+        let items = command.arguments.len().saturating_sub(keys);
+        Value::Integer(i64::try_from(items).unwrap_or(i64::MAX))
+    };
+    let answer = match (command.name.as_str(), command.arguments.len()) {
+        ("DEL" | "UNLINK", _) => after(0),
+        ("HDEL" | "ZREM" | "SREM" | "XDEL" | "SADD" | "LPUSH" | "RPUSH", _) => after(1),
+        ("XACK", _) => after(2),
+        ("LREM" | "EXPIRE" | "PEXPIRE" | "ZADD", _) => Value::Integer(1),
+        ("SET", 2) => Value::Status(Bytes::from_static(b"OK")),
+        (name, _) => return Err(format!("what {name} would be answered cannot be told")),
+    };
+    Ok(RedisReply {
+        answers: vec![answer],
+        ..RedisReply::default()
+    })
 }
 
 impl Asks for RedisRequest {

@@ -184,6 +184,10 @@ impl Connection {
         });
         match self.held_before(&call).await? {
             Before::Forward | Before::ForwardInstead(_) => {}
+            Before::ForwardAgain(_) | Before::TakeBack | Before::AnswerFirst(_) | Before::Spoil => {
+                let reason = "no call of Redis misbehaves so";
+                self.director().misbehaved(&call, Err(reason));
+            }
             Before::ForwardTwice => self.first_of_two(&call, sent, transaction).await?,
             Before::Discard(how) => return Err(Ending::Discarded(how)),
             Before::Answer(Reply::Redis(reply)) => {

@@ -44,6 +44,7 @@ mod view;
 use std::io;
 use std::sync::Arc;
 
+pub(crate) use self::call::pretended;
 pub use self::call::{RedisReply, RedisRequest};
 pub(crate) use self::client::Access;
 pub use self::client::ClientError;

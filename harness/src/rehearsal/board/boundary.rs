@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 
 use super::super::facts;
 use super::Board;
-use super::interference::Held;
+use super::interference::{Held, Misdeed};
 use crate::checkpoint;
 use crate::history::{Event, hex};
 use crate::ids::{Author, CallId, ConnectionId, DependencyName};
@@ -102,7 +102,10 @@ impl Director for Board {
                 _ => stage::passed_before(&board.0.manifest, &call, &board.0.queues),
             };
             match board.hold(&call, Side::Before, None, passages).await {
-                Held::Free => board.outlast(&call, &messages).await,
+                Held::Free => match board.outlast(&call, &messages).await {
+                    Before::Forward if board.asks_on(&call).is_some() => Before::ForwardAgain(None),
+                    before => before,
+                },
                 Held::Drop(fault) => {
                     board.inject(&call, Side::Before, "dropped", Some(fault));
                     Before::Discard(Discard::Close)
@@ -120,6 +123,20 @@ impl Director for Board {
                     let what = "passed on with another body";
                     board.note_injection(&call, Side::Before, what, Some(fault));
                     Before::ForwardInstead(body)
+                }
+                Held::Misbehave(fault, misdeed) => {
+                    let (what, before) = match misdeed {
+                        Misdeed::TakeBack => ("to be taken back", Before::TakeBack),
+                        Misdeed::AnswerFirst(later) => {
+                            ("to be answered first", Before::AnswerFirst(later))
+                        }
+                        Misdeed::Again(later) => {
+                            ("to be made again", Before::ForwardAgain(Some(later)))
+                        }
+                        Misdeed::Spoil => ("to get there altered", Before::Spoil),
+                    };
+                    board.note_injection(&call, Side::Before, what, Some(fault));
+                    before
                 }
             }
         })
@@ -168,7 +185,7 @@ impl Director for Board {
                     board.inject(&call, Side::After, &what, Some(fault));
                     After::Replace(reply)
                 }
-                Held::Free | Held::Twice(_) | Held::Alter(..) => {
+                Held::Free | Held::Twice(_) | Held::Alter(..) | Held::Misbehave(..) => {
                     match board.with_refused_entries(&call, &reply) {
                         Some(reply) => After::Replace(reply),
                         None => board.aftermath(&call, &reply).await,
@@ -198,6 +215,14 @@ impl Director for Board {
         }
         self.give_back(orphans);
         self.0.history.nudge();
+    }
+
+    fn misbehaved(&self, call: &Call, outcome: Result<&str, &str>) {
+        self.note_misdeed(call, outcome);
+    }
+
+    fn moment(&self, call: &Call) -> BoxFuture<'static, bool> {
+        self.moment_to_ask(call)
     }
 
     fn abandoned(&self, call: &Call, side: Side) {

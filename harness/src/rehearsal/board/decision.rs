@@ -50,11 +50,16 @@ impl Orders {
                 Effect::Delay(delay) => orders.delays.push((one.fault, *delay)),
                 Effect::Pause(pause) => orders.pauses.push((one.fault, *pause)),
                 Effect::Hold(until) => orders.holds.push((one.fault, until.clone())),
+                // It is no fate of a call, but a call of its own.
+                Effect::AskOn => {}
                 Effect::LoseRequest
                 | Effect::LoseReply
                 | Effect::Answer(_)
                 | Effect::Duplicate
                 | Effect::Pretend
+                | Effect::AnswerFirst(_)
+                | Effect::Spoil
+                | Effect::Lengthen
                 | Effect::Again(_)
                 | Effect::RefuseEntry(_) => orders.fates.push(one),
             }
@@ -284,12 +289,21 @@ impl Board {
                 }
                 Held::Twice(first)
             }
-            (effect @ (Effect::Pretend | Effect::Again(_)), held) => {
+            (
+                effect @ (Effect::Pretend
+                | Effect::AnswerFirst(_)
+                | Effect::Spoil
+                | Effect::Lengthen
+                | Effect::Again(_)),
+                held,
+            ) => {
                 match self.misbehave(call, fault, &effect, held, again) {
-                    Ok((held, what)) => {
+                    Ok((held, Some(what))) => {
                         landed(what);
                         held
                     }
+                    // It lands when its tap has done it.
+                    Ok((held, None)) => held,
                     Err((held, reason)) => {
                         self.miss(fault, reason);
                         held

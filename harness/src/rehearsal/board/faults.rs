@@ -11,7 +11,7 @@ use super::unclear::{self, Waiting};
 use super::{Board, Delivery, Life, decision};
 use crate::fault::{Effect, Fault, Point, Whose};
 use crate::history::Event;
-use crate::ids::{FaultId, MessageName, StageName};
+use crate::ids::{CallId, FaultId, MessageName, StageName};
 use crate::manifest::Binding;
 use crate::shape::Shape;
 use crate::tap::{Call, Reply, Request, Side};
@@ -87,6 +87,9 @@ impl Board {
 
     /// A stage that a process announces has no call, and so no boundaries of one.
     fn side_of(&self, fault: &Fault) -> Option<Side> {
+        if fault.effect == Effect::AskOn {
+            return None;
+        }
         if let Point::Call { side, .. } = &fault.point {
             return Some(*side);
         }
@@ -265,6 +268,16 @@ impl Board {
         }
     }
 
+    /// A fault acts that is triggered by no passage.
+    pub(super) fn with_triggered(&self, fault: FaultId, call: CallId) {
+        self.with_armed(fault, |armed| armed.triggered += 1);
+        self.0.history.append(Event::Triggered {
+            fault,
+            call: Some(call),
+            message: None,
+        });
+    }
+
     pub(super) fn land(&self, fault: FaultId, evidence: String) {
         self.with_armed(fault, |armed| armed.landed += 1);
         self.0.history.append(Event::Landed { fault, evidence });
@@ -360,7 +373,7 @@ fn whose(whose: &Whose, seen: Option<&MessageName>, in_hand: &BTreeSet<MessageNa
 }
 
 /// What all wire attempts of one call have in common.
-fn invocation(call: &Call) -> Option<&str> {
+pub(super) fn invocation(call: &Call) -> Option<&str> {
     match &call.request {
         Request::Sqs(request) => request.invocation.as_deref(),
         _ => None,

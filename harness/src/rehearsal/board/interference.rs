@@ -1,6 +1,8 @@
 //! Interference with single calls: requests and replies that are lost, delayed, doubled,
 //! or answered by the harness instead of the dependency.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -30,6 +32,21 @@ pub(super) enum Held {
     Twice(FaultId),
     /// The dependency gets this body instead.
     Alter(FaultId, Bytes),
+    /// Its tap lets it misbehave so.
+    Misbehave(FaultId, Misdeed),
+}
+
+/// What only its tap can do to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misdeed {
+    /// It is answered as if it lasted, and is taken back.
+    TakeBack,
+    /// It is answered, and made so much later.
+    AnswerFirst(Duration),
+    /// It gets there with a letter changed.
+    Spoil,
+    /// It is made again so much later.
+    Again(Duration),
 }
 
 /// A call at which some armed fault may interfere.

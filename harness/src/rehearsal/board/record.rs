@@ -205,7 +205,7 @@ impl Board {
     }
 
     /// Whether a call asks for messages: whoever waits for work makes such calls for ever.
-    fn is_receive(&self, state: &State, call: &Call) -> bool {
+    pub(super) fn is_receive(&self, state: &State, call: &Call) -> bool {
         match &call.request {
             Request::Sqs(request) => request.action == "ReceiveMessage",
             Request::Redis(request) => {

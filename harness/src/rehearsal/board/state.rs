@@ -31,6 +31,10 @@ pub(super) struct State {
     /// Calls that are passed on twice: by order of which faults, and how many copies were
     /// answered.
     pub(super) doubled: BTreeMap<CallId, (Vec<FaultId>, u32)>,
+    /// Calls that their taps let misbehave, by order of which faults.
+    pub(super) misbehaving: BTreeMap<CallId, Vec<FaultId>>,
+    /// Who was told to end.
+    pub(super) terminated: BTreeSet<Incarnation>,
     /// Who stopped consumption, and why.
     pub(super) stop: Option<String>,
     /// Which messages have passed which ends.

@@ -73,7 +73,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             "The queue hands the message out again although the process has it in hand and goes on with such a call.",
         ),
     ];
-    let at_the_call: [(&str, usize, Make, &str, &str); 6] = [
+    let at_the_call: [(&str, usize, Make, &str, &str); 9] = [
         (
             "loses its request",
             0,
@@ -114,7 +114,28 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             0,
             |_| Ok(Effect::Pretend),
             "Given the worker is told falsely that all is done at \"DeleteMessage\" of M1 once",
-            "The call never reaches its dependency, and the process is answered as if it had: what a system looks like that never made it. Not for databases.",
+            "Nothing of the call lasts, and the process is answered as if it did: what a system looks like that never made it. Of a commit: nothing of its transaction. A statement takes place and is taken back; any other call never reaches its dependency.",
+        ),
+        (
+            "gets one letter wrong",
+            0,
+            |_| Ok(Effect::Spoil),
+            "Given the worker gets one letter wrong at \"insert into parcels\" of M1 once",
+            "The dependency gets the call with one letter changed, in the longest text of its body or values that is no id. Over HTTP and for databases.",
+        ),
+        (
+            "goes on to ask",
+            0,
+            |_| Ok(Effect::AskOn),
+            "Given the worker goes on to ask at \"ReceiveMessage\" of any message every time",
+            "Once it was told to end, or consumption pauses, the process begins receives though it would not, every 250 ms: what a system looks like that does not stop. What they bring stays with nobody.",
+        ),
+        (
+            "hides too long",
+            0,
+            |_| Ok(Effect::Lengthen),
+            "Given the worker hides too long at \"ChangeMessageVisibility\" of M1 once",
+            "What the call hides stays hidden for twelve hours: a receive, or a change of visibility.",
         ),
     ];
     let later: Make = |arguments| Ok(Effect::Again(arguments.duration(1)));
@@ -124,7 +145,17 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
         (None, 1, later),
         Words {
             example: "Given the worker is heard again 2s after \"POST /parcels\" of M1 once",
-            doc: "The service gets the request once more, so much later: what a system looks like that repeats it in the background. Over HTTP.",
+            doc: "The dependency gets the request once more, so much later: what a system looks like that repeats it in the background. Over HTTP and SQS.",
+        },
+    );
+    let first: Make = |arguments| Ok(Effect::AnswerFirst(arguments.duration(1)));
+    let first = phrase(
+        manifest,
+        "is answered {duration} before ",
+        (None, 1, first),
+        Words {
+            example: "Given the worker is answered 1s before \"commit of update parcels\" of M1 once",
+            doc: "The process is told that its transaction is durable, which it becomes so much later: what a system looks like that does not wait for it.",
         },
     );
     let sided = at_a_side
@@ -144,7 +175,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
             let words = Words { example, doc };
             phrase(manifest, &format!("{effect} at "), (None, own, make), words)
         });
-    sided.chain(plain).chain([later]).collect()
+    sided.chain(plain).chain([later, first]).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -248,13 +279,46 @@ fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), St
         Effect::Duplicate if protocol == DependencyProtocol::Postgres => {
             Err(StepError::invalid("a database connection repeats no call"))
         }
-        Effect::Pretend if protocol == DependencyProtocol::Postgres => Err(StepError::invalid(
-            "no database can be made to say that all is done",
-        )),
-        Effect::Again(_) if protocol != DependencyProtocol::Http => Err(StepError::invalid(
-            "only a request over HTTP is made again later",
-        )),
-        Effect::Delay(delay) | Effect::Pause(delay) if delay.is_zero() => {
+        Effect::AnswerFirst(_) if !wanted.is_commit() => Err(StepError::invalid(
+            "only a commit is answered before it is made",
+        )
+        .with_help("write `commit of`, and a part of what it makes durable")),
+        Effect::Spoil
+            if !matches!(
+                protocol,
+                DependencyProtocol::Postgres | DependencyProtocol::Http
+            ) =>
+        {
+            Err(StepError::invalid(
+                "only a statement and a request over HTTP can get a letter wrong",
+            ))
+        }
+        Effect::Lengthen
+            if !wanted.action().is_some_and(|(action, _)| {
+                action == "ReceiveMessage" || action.starts_with("ChangeMessageVisibility")
+            }) =>
+        {
+            Err(StepError::invalid("such a call hides nothing")
+                .with_help("what hides is `ReceiveMessage` and `ChangeMessageVisibility`"))
+        }
+        Effect::Again(_)
+            if !matches!(protocol, DependencyProtocol::Http | DependencyProtocol::Sqs) =>
+        {
+            Err(StepError::invalid(
+                "only a request over HTTP and an action of SQS are made again later",
+            ))
+        }
+        Effect::AskOn
+            if !wanted
+                .action()
+                .is_some_and(|(action, _)| action == "ReceiveMessage") =>
+        {
+            Err(StepError::invalid("only who receives can ask for more")
+                .with_help("write `ReceiveMessage`, and its queue if there are several"))
+        }
+        Effect::Delay(delay) | Effect::Pause(delay) | Effect::AnswerFirst(delay)
+            if delay.is_zero() =>
+        {
             Err(StepError::invalid("a delay of nothing delays nothing"))
         }
         _ => Ok(()),

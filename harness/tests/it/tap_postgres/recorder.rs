@@ -24,6 +24,7 @@ pub enum Event {
     Forwarded(CallId, Extent),
     After(CallId, Arc<Reply>, bool),
     Abandoned(CallId, Side),
+    Misbehaved(Result<String, String>),
 }
 
 type OnBefore = dyn Fn(&PgRequest) -> BoxFuture<'static, Before> + Send + Sync;
@@ -175,6 +176,18 @@ impl Recorder {
         durable.map(|statement| statement.sql.to_string()).collect()
     }
 
+    /// What became of calls that were to misbehave.
+    pub fn misdeeds(&self) -> Vec<Result<String, String>> {
+        let events = self.events();
+        events
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Misbehaved(outcome) => Some(outcome),
+                _ => None,
+            })
+            .collect()
+    }
+
     pub async fn disconnected(&self) -> String {
         self.until(|events| {
             events.iter().find_map(|event| match event {
@@ -267,6 +280,11 @@ impl Director for Recorder {
         };
         self.record(Event::After(call.id, reply, deliverable));
         decision
+    }
+
+    fn misbehaved(&self, _: &Call, outcome: Result<&str, &str>) {
+        let outcome = outcome.map(str::to_owned).map_err(str::to_owned);
+        self.record(Event::Misbehaved(outcome));
     }
 
     fn is_late(&self, _: &Call) -> bool {

@@ -235,6 +235,32 @@ async fn a_database_connection_repeats_no_call() {
 }
 
 #[tokio::test]
+async fn what_a_tap_does_to_a_call_lands_when_the_tap_has_done_it() {
+    let bench = armed(Effect::Pretend, "shipped");
+    let call = bench.insert("shipments", "job-M1");
+    assert!(matches!(bench.before(&call).await, Before::TakeBack));
+    assert!(landed(&bench).is_empty() && bench.board.has_faults_at_work());
+    bench.board.misbehaved(&call, Ok("was taken back"));
+    assert_eq!(landed(&bench).len(), 1);
+    assert!(!bench.board.has_faults_at_work());
+
+    let bench = armed(Effect::Spoil, "shipped");
+    let call = bench.insert("shipments", "job-M1");
+    assert!(matches!(bench.before(&call).await, Before::Spoil));
+    bench.board.misbehaved(&call, Err("no text"));
+    assert!(landed(&bench).is_empty() && missed(&bench)[0].starts_with("no text"));
+}
+
+#[tokio::test]
+async fn what_a_deletion_would_hide_is_nothing_and_misses() {
+    let bench = armed(Effect::Lengthen, "removed");
+    let _ = bench.receives(&bench.packer, &["M1"]).await;
+    let call = deletion(&bench, &["M1"]);
+    assert!(matches!(bench.before(&call).await, Before::Forward));
+    assert!(missed(&bench)[0].contains("hides nothing"));
+}
+
+#[tokio::test]
 async fn one_entry_of_a_batch_is_refused_and_the_others_arrive() {
     let bench = armed(Effect::RefuseEntry("InternalError".to_owned()), "removed");
     let _ = bench.receives(&bench.packer, &["M1", "M2"]).await;
