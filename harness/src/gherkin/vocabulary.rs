@@ -160,6 +160,17 @@ pub(super) enum Found {
 }
 
 impl Found {
+    /// Whether what stands for a process, a dependency or messages has too many words for one.
+    fn is_half_a_sentence(&self) -> bool {
+        let Self::WrongValue { kind, text, .. } = self else {
+            return false;
+        };
+        let named_in_a_word = ["process", "dependency", "message", "messages"];
+        let lists = |word: &str| word.starts_with('M') || word == "and" || word == "to";
+        named_in_a_word.contains(&kind.as_str())
+            && text.split_whitespace().filter(|word| !lists(word)).count() > 2
+    }
+
     /// Whether a name in it is nearly one.
     fn is_misspelt(&self) -> bool {
         let Self::WrongValue { reason, .. } = self else {
@@ -282,6 +293,8 @@ impl<W> Compiled<W> {
                 wrong
             }
             Some(meant) => Self::none(Some(meant), near),
+            // What is no name at all swallowed half of a sentence of another form.
+            None if wrong.is_half_a_sentence() => Self::none(None, near),
             None if takes_all && near().first().is_some_and(is_likelier) => Self::none(None, near),
             None => wrong,
         }

@@ -167,7 +167,8 @@ impl Nouns {
         let means_success = said.is_empty() || DONE.iter().any(|done| stem(done) == stem(said));
         match (means_success, success(), ends.as_slice()) {
             (true, Some(name), _) => (*name).to_string(),
-            (_, _, [only]) => (*only).to_owned(),
+            // Where there is one alone, it is meant by what means success, and by nothing else.
+            (true, None, [only]) => (*only).to_owned(),
             _ => "{end}".to_owned(),
         }
     }

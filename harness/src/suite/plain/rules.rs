@@ -201,7 +201,7 @@ pub(super) const RULES: &[Rule] = &[
     (
         ANY,
         r"<D> (?:is (?:restarted|rebooted|bounced)|restarts|reboots)<rows>",
-        "the {D} dies\n| until | 2s |",
+        "the {D} dies\n{rows}\n| until | 2s |",
     ),
     (
         ANY,
@@ -260,15 +260,40 @@ pub(super) const RULES: &[Rule] = &[
     ),
     (
         ANY,
-        r"<D> (?:is (?:failing|broken|faulty|out of order)|throttles|is throttled|rate[- ]limits|is rate[- ]limited|rejects (?:all |every )?(?:requests?|calls?|writes?))(?: us)?<rows>",
+        r"<D> (?:is (?:failing|broken|faulty|out of order)|throttles|is throttled|rate[- ]limits|is rate[- ]limited|rejects (?:all |every )?(?:requests?|calls?))(?: us)?<rows>",
         "the {D} answers {error}\n{rows}",
     ),
     (
         ANY,
-        r"<D> (?:is in read[- ]only mode|becomes read[- ]only|fails over|goes read[- ]only|is readonly)<rows>",
+        r"<D> (?:is in read[- ]only mode|rejects (?:all |every )?writes?|becomes read[- ]only|fails over|goes read[- ]only|is readonly)<rows>",
         "the {D} is read-only\n{rows}",
     ),
     (ANY, r"<D> <well>", "the {D} is well again"),
+    (
+        ANY,
+        r"<D> <well> after <t>",
+        "the {D} refuses connections\n| until | {t} |\n!how long an outage lasts stands in its own table",
+    ),
+    (
+        ANY,
+        r"<D> (?:returns|answers|responds|replies|throws|gives)(?: with)?(?: an?| the)?(?: HTTP)?(?: status| code| error| response)* (?P<code>[1-5]\d\d)(?: errors?)? (?:for|of|to) <M>",
+        "the {D} answers {code}\n| for | {M} |",
+    ),
+    (
+        ANY,
+        r"<D> (?:never answers|does not answer|does not respond to|never responds to|ignores) <M>",
+        "the {D} swallows everything\n| for | {M} |",
+    ),
+    (
+        ANY,
+        r"<D> (?:fails|errors)(?: the first)? <n> times?(?: for <M>)",
+        "the {D} answers {error}\n| for | {M} |\n| until | {n} calls |",
+    ),
+    (
+        ANY,
+        r"<D> (?:fails|errors)(?: the first)? <n> times?",
+        "the {D} answers {error}\n| until | {n} calls |",
+    ),
     (
         ANY,
         r"(?:the outage|the failure|everything|the problem) (?:of <D> )?(?:is over|ends|is back|recovers|is well again|comes back)",
@@ -332,8 +357,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
     (
         &[Given],
-        r"(?:there is |the )?(?:message )?M1",
-        "the messages M1",
+        r"(?:there (?:is|are) |the )?<M>",
+        "the messages {M}",
     ),
     (
         ANY,
@@ -388,7 +413,7 @@ pub(super) const RULES: &[Rule] = &[
     // Waiting.
     (
         ANY,
-        r"(?:wait |sleep )(?:for )?(?:about )?<t>|<t2> pass(?:es)?",
+        r"(?:wait |sleep )(?:for )?(?:about )?(?:<t>|\d+)|<t2> pass(?:es)?|nothing happens for <t3>",
         "everything is quiet\n!nothing waits by the clock: wait for what happens, as in `M1 has passed {stage}`",
     ),
     (
@@ -467,7 +492,28 @@ pub(super) const RULES: &[Rule] = &[
         r"<M> (?:is|was|are|were) (?:sent|published|enqueued) <n> times?",
         "{M} was sent {n} times",
     ),
+    (
+        &[Then],
+        r"<M> (?:is|was|are|were) (?:not|never) (?:delivered|received|consumed|picked up)",
+        "{M} was received 0 times",
+    ),
     // Where messages end.
+    (
+        &[Then],
+        r"<M> (?:is|was|are|were|gets|got|has been) (?:lost|missing|dropped|forgotten)",
+        LOST,
+    ),
+    (
+        &[Then],
+        r"<M> (?:is|are|was|were|remains?|stays?)(?: still| left)* (?:in|on) (?:the )?[\w-]*(?: )?queue",
+        "the totals are\n| left in queue | 1 |",
+    ),
+    (
+        &[Then],
+        r"<dlq> (?:contains?|has|holds?) <M>",
+        "the totals are\n| dead letters | 1 |",
+    ),
+    (&[Then], r"<M> (?P<E>fails|fail|failed)", "{M} ended as {E}"),
     (
         ANY,
         r"<M> (?:is|was|are|were|goes|went|ends up|ended up|lands|landed|is moved|is sent|was moved)(?: in| to| into| on)? <dlq>|<M2> (?:is|was|gets) dead[- ]?lettered",
@@ -519,6 +565,21 @@ pub(super) const RULES: &[Rule] = &[
         "{M} ended as {success}",
     ),
     // Figures of services and processes.
+    (
+        &[Then],
+        r"<D> (?:is|was|has) (?:not|never)(?: been)? (?:called|asked|requested|invoked|contacted)",
+        "the totals are\n| outside requests | 0 |",
+    ),
+    (
+        &[Then],
+        r"(?:there (?:is|are|were) )?<n> outside (?:requests?|calls?)(?: (?:is|are|was|were) (?:made|sent|seen))?",
+        "the totals are\n| outside requests | {n} |",
+    ),
+    (
+        &[Then],
+        r"(?:<P>|no process|nothing) (?:did not|does not|never|is not) ?(?:crash|crashes|crashed|die|dies|died|fail|exit)",
+        "!that no process dies unasked is judged in every scenario, without being asked",
+    ),
     (
         &[Then],
         r"<D> (?:is|was|gets|got|receives?|received|has received|sees|saw) ?(?:called|asked|requested|invoked|contacted)? ?<n> (?:times?|requests?|calls?) (?:for|of|by|about) <M>",
