@@ -2,7 +2,7 @@
 
 use super::command_line::CommandLineFault;
 use super::pipeline::{DECODERS, PipelineFault};
-use super::problem::{Defect, Noun, ProtocolName, yaml_message};
+use super::problem::{Defect, Noun, ProtocolName, TOO_LARGE, yaml_message};
 use super::route::RouteFault;
 use super::suggestion::any_of;
 use super::template::TemplateFault;
@@ -186,9 +186,7 @@ fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
 
 fn mend_yaml(error: &serde_yaml::Error) -> &'static str {
     let said = yaml_message(error);
-    if matches!(error.without_snippet(), serde_yaml::Error::Budget { .. })
-        || said.contains("recursion limit")
-    {
+    if said == TOO_LARGE || said.contains("recursion limit") {
         "this is larger or deeper than a manifest can be; nest no more than 16 levels"
     } else if said.contains("multiple found") {
         "keep one of the parts that `---` divides"

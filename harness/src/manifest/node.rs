@@ -13,6 +13,8 @@ use super::source::{Source, Span};
 /// How deep values may be nested. Reading one level takes tens of kilobytes of stack
 /// without optimisation, and a manifest has no more than seven besides the body it submits.
 const DEEPEST: usize = 16;
+/// So many values a manifest has at most, those of aliases counted each time.
+const MOST: usize = 50_000;
 
 /// A value and where it stands.
 #[derive(Debug)]
@@ -63,6 +65,7 @@ impl Node {
             with_snippet: false,
             budget: serde_yaml::budget! {
                 max_depth: DEEPEST,
+                max_nodes: MOST,
                 flow_nesting_limit: DEEPEST,
             },
         };

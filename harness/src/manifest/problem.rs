@@ -575,10 +575,16 @@ impl fmt::Display for ProtocolName {
     }
 }
 
+/// What is said of a file beyond what a manifest needs.
+pub(super) const TOO_LARGE: &str = "it holds more than a manifest can";
+
 /// What the parser says, without the place.
 pub(super) fn yaml_message(error: &serde_yaml::Error) -> String {
     use serde_yaml::MessageFormatter as _;
-    serde_yaml::UserMessageFormatter
-        .format_message(error.without_snippet())
-        .into_owned()
+    let said = serde_yaml::UserMessageFormatter.format_message(error.without_snippet());
+    // Its own words show the inside of a value.
+    if said.starts_with("YAML document too large") {
+        return TOO_LARGE.to_owned();
+    }
+    said.into_owned()
 }

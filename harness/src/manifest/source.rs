@@ -114,6 +114,17 @@ impl<'t> Source<'t> {
             let length = until(&self.text[offset..], "&#\"'").len();
             secret.push(Span { offset, length });
         }
+        // One whose scheme is misspelt is no less an address.
+        for (at, _) in self.text.match_indices('@') {
+            let ends = |c: char| c.is_whitespace() || "/\"'".contains(c);
+            let start = self.text[..at].rfind(ends).map_or(0, |end| end + 1);
+            if let Some((user, password)) = self.text[start..at].split_once(':') {
+                secret.push(Span {
+                    offset: start + user.len() + 1,
+                    length: password.len(),
+                });
+            }
+        }
         secret.sort_unstable();
         let mut masked = String::with_capacity(self.text.len());
         for span in secret {
