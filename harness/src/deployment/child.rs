@@ -515,7 +515,7 @@ async fn launch_watched(launch: Launch, name: String, logs: Logs) -> io::Result<
 }
 
 fn reason(error: &io::Error, program: &Path, directory: &Path) -> String {
-    let program = program.display();
+    let (file, program) = (program, program.display());
     if !directory.is_dir() {
         return format!(
             "its working directory {} does not exist",
@@ -523,13 +523,35 @@ fn reason(error: &io::Error, program: &Path, directory: &Path) -> String {
         );
     }
     match error.kind() {
-        io::ErrorKind::NotFound => {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            if let Some(interpreter) = interpreter(&directory.join(file)) {
+                return format!(
+                    "the first line of `{program}` names `{interpreter}`, and there is no such program here"
+                );
+            }
             format!(
                 "there is no program `{program}` (looked for from {}); is it built?",
                 directory.display()
             )
         }
-        io::ErrorKind::PermissionDenied => format!("`{program}` may not be executed: {error}"),
+        io::ErrorKind::PermissionDenied if directory.join(file).is_dir() => {
+            format!("`{program}` is a directory, and no program")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("`{program}` may not be executed: {error}; `chmod +x` lets it")
+        }
         _ => format!("`{program}`: {error}"),
     }
+}
+
+/// What the first line of a script says shall run it, where it is one.
+fn interpreter(script: &Path) -> Option<String> {
+    let mut line = Vec::new();
+    let script = std::fs::File::open(script).ok()?;
+    let mut script = io::BufReader::new(io::Read::take(script, 512));
+    io::BufRead::read_until(&mut script, b'\n', &mut line).ok()?;
+    let line = String::from_utf8_lossy(line.strip_prefix(b"#!")?)
+        .trim()
+        .to_owned();
+    line.split_whitespace().next().map(str::to_owned)
 }

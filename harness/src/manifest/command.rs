@@ -118,6 +118,7 @@ fn check_program(cx: &mut Context<'_>, node: &Node, words: &[Template]) {
     };
     let path = cx.root.join(program);
     if program.contains('/') && !path.is_file() {
+        let path = path.components().collect();
         let span = cx.source.narrow(node.span, program);
         cx.report(span, Defect::NoProgram { path });
     }

@@ -13,6 +13,9 @@ const TICK: Duration = Duration::from_millis(5);
 /// How long one try may take before the next.
 const TRY: Duration = Duration::from_secs(2);
 
+/// How what was seen begins when something answered.
+pub const ANSWERED: &str = "status";
+
 /// Holds when `GET http://address/path` answers 2xx.
 pub fn http(address: SocketAddr, path: &str) -> Condition {
     let url = format!("http://{address}{path}");
@@ -32,7 +35,7 @@ pub fn http(address: SocketAddr, path: &str) -> Condition {
         loop {
             match client.get(&url).send().await {
                 Ok(answer) if answer.status().is_success() => return,
-                Ok(answer) => seen.note(format!("status {}", answer.status())),
+                Ok(answer) => seen.note(format!("{ANSWERED} {}", answer.status())),
                 Err(error) => seen.note(innermost(&error)),
             }
             tokio::time::sleep(TICK).await;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use condition::{Condition, Seen};
-pub use http::http;
+pub use http::{ANSWERED, http};
 pub use listening::listening;
 pub use output::output;
 

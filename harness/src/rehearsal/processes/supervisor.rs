@@ -69,7 +69,7 @@ impl Processes {
                     }
                 }
                 Err(mut error) => {
-                    error.seen = self.untouched(&process, &incarnation).or(error.seen);
+                    error.seen = self.instead(&process, &incarnation, error.seen);
                     // Only the settling below, by this same task, tells the end: nothing here
                     // may wait for it.
                     locked(&running.current.cause).get_or_insert(DeathCause::Shutdown);
@@ -118,6 +118,23 @@ impl Processes {
         }
     }
 
+    /// What was seen of a process that is not ready. One that answered, if not as it should,
+    /// was found: what it connected to explains nothing.
+    fn instead(
+        &self,
+        process: &Process,
+        incarnation: &Incarnation,
+        seen: Option<String>,
+    ) -> Option<String> {
+        match (seen, self.untouched(process, incarnation)) {
+            (None, Some(untouched)) => Some(format!("that {untouched}")),
+            (Some(seen), Some(untouched)) if !seen.starts_with(readiness::ANSWERED) => {
+                Some(format!("{seen}, and {untouched}"))
+            }
+            (seen, _) => seen,
+        }
+    }
+
     /// What its environment or its command gives it the address of, and it never connected
     /// to: it goes round it, or never read it.
     fn untouched(&self, process: &Process, incarnation: &Incarnation) -> Option<String> {
@@ -155,7 +172,7 @@ impl Processes {
             .collect();
         (!untouched.is_empty()).then(|| {
             format!(
-                "that it never connected to {}: it goes round what it is given, or never reads it",
+                "it never connected to {}: it goes round what it is given, or never reads it",
                 untouched.join(" and ")
             )
         })
