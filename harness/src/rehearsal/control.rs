@@ -4,6 +4,7 @@
 use nix::sys::signal::Signal;
 
 use super::{ProcessError, Rehearsal, RehearsalError};
+use crate::deployment::Logs;
 use crate::history::Event;
 use crate::ids::{Incarnation, MessageName, RoleName, StageName};
 
@@ -17,6 +18,9 @@ pub enum CopyEnd {
     /// There is no such copy; there are so many.
     NoCopy(usize),
 }
+
+/// So many lines of output tell why a process refused.
+const LAST_WORDS: usize = 10;
 
 impl Rehearsal {
     /// Resolves once some process of a role is held at a stage.
@@ -179,6 +183,32 @@ impl Rehearsal {
                 _ => None,
             }
         })
+    }
+
+    /// What the processes of a role said last, with where it stands, after a line break;
+    /// nothing where they said nothing.
+    pub fn last_words(&self, role: &RoleName) -> String {
+        let last = self.board.history().read(|entries| {
+            entries.iter().rev().find_map(|entry| match &entry.event {
+                Event::Started { incarnation, .. } if incarnation.role == *role => {
+                    Some(incarnation.clone())
+                }
+                _ => None,
+            })
+        });
+        let Some(incarnation) = last else {
+            return String::new();
+        };
+        let log = self
+            .directory
+            .join("processes")
+            .join(format!("{incarnation}.log"));
+        let lines = Logs::together(log.clone()).last_lines(LAST_WORDS);
+        if lines.is_empty() {
+            return String::new();
+        }
+        let (lines, log) = (lines.join("\n  "), log.display());
+        format!("\nthe end of the output of {incarnation} ({log}):\n  {lines}")
     }
 
     /// Whether some incarnation of a role printed a line with this text.

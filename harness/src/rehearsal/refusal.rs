@@ -15,17 +15,22 @@ pub enum Refusal {
     Harness,
     /// The manifest's: the system accepted, and the job's id stands elsewhere.
     Manifest,
+    /// The manifest's: nothing was ever accepted, and the system says that it is asked wrongly.
+    Request,
 }
 
 impl Rehearsal {
     /// Whose doing it is that the submission that has just ended told no job.
     pub fn refusal(&self, message: &MessageName, status: Option<u16>) -> Refusal {
         let role = self.manifest.messages.submit.role();
-        let (touched, struck) = self.board.history().read(|entries| {
+        let (touched, struck, accepted) = self.board.history().read(|entries| {
             let since = since_submitted(entries, message);
             (
                 is_touched(since),
                 role.is_some_and(|role| is_struck(since, role)),
+                entries
+                    .iter()
+                    .any(|entry| matches!(entry.event, Event::Accepted { .. })),
             )
         });
         // Whoever is killed answers nobody: also not those whose calls the fault did not mean.
@@ -33,6 +38,8 @@ impl Rehearsal {
             Refusal::Scenario
         } else if status.is_some_and(|status| (200..300).contains(&status)) {
             Refusal::Manifest
+        } else if !accepted && status.is_some_and(says_asked_wrongly) {
+            Refusal::Request
         } else if status.is_none()
             && let Some(role) = role
             && self.board.is_held(role)
@@ -42,6 +49,12 @@ impl Rehearsal {
             Refusal::System
         }
     }
+}
+
+/// Whether an answer speaks against what was asked, whatever the system is in: not those that
+/// tell of its load or of what it holds.
+fn says_asked_wrongly(status: u16) -> bool {
+    matches!(status, 404 | 405 | 406 | 411 | 415 | 501)
 }
 
 /// What happened since a message was submitted last.

@@ -160,10 +160,14 @@ fn refused(
     let submit = &rehearsal.manifest().messages.submit;
     let role = submit.role().map_or("queue", RoleName::as_str);
     match rehearsal.refusal(message, status) {
-        Refusal::System => StepError::failed(format!(
-            "{message} was not accepted: {reason}{}",
-            rehearsal.still_on()
-        )),
+        Refusal::System => {
+            let words = submit.role().map(|role| rehearsal.last_words(role));
+            StepError::failed(format!(
+                "{message} was not accepted: {reason}{}{}",
+                rehearsal.still_on(),
+                words.unwrap_or_default()
+            ))
+        }
         Refusal::Scenario => StepError::unproven(format!(
             "{message} was not accepted by the scenario's own doing: {reason}; submit it with `the client submits {message} until it is told its job`"
         )),
@@ -171,6 +175,10 @@ fn refused(
             "{message} got no answer ({reason}), and the {role} that was to give it is held by the scenario: say `the client submits {message} and gets no answer`{}",
             rehearsal.still_on()
         ))),
+        Refusal::Request => StepError::invalid(format!("{message} was not accepted: {reason}"))
+            .with_help(format!(
+                "say in the manifest, under `messages.submit`, the request by which the {role} takes a message"
+            )),
         Refusal::Manifest => StepError::invalid(format!("{message} was accepted: {reason}"))
             .with_help("say in the manifest, under `messages.submit.job`, where the answer holds the job's id"),
     }
