@@ -196,13 +196,13 @@ impl Project for Suite {
             return remarks;
         }
         let count = never.len();
-        let (are, they) = if count == 1 {
-            ("stage was", "it")
+        let (were, are) = if count == 1 {
+            ("stage was", "is it")
         } else {
-            ("stages were", "they")
+            ("stages were", "are they")
         };
         remarks.push(format!(
-            "{count} {are} passed by nobody in the whole run: {}; are {they} written right, and is there a scenario that leads there?",
+            "{count} {were} passed by nobody in the whole run: {}; {are} written right, and is there a scenario that leads there?",
             never.join(", ")
         ));
         remarks

@@ -15,7 +15,7 @@ mod visitors;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::command::{root_of, run_command, shown};
@@ -74,6 +74,8 @@ pub struct Venue {
     versions: BTreeMap<String, String>,
     rehearsals: AtomicU32,
     means: Means,
+    /// Whether a message was submitted in any rehearsal.
+    submitted: AtomicBool,
     /// Stages that somebody passed in some rehearsal.
     passed: Mutex<BTreeSet<StageName>>,
     /// What was taken from what was seen, because the manifest does not say it, in words.
@@ -183,6 +185,7 @@ impl Venue {
             versions,
             rehearsals: AtomicU32::new(0),
             means,
+            submitted: AtomicBool::new(false),
             passed: Mutex::default(),
             inferred: Mutex::default(),
         };

@@ -2,14 +2,19 @@
 //! taken from what was seen.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use super::Venue;
-use crate::history::History;
+use crate::history::{Entry, Event, History};
 use crate::manifest::Binding;
 
 impl Venue {
     /// A rehearsal has ended.
     pub fn note_passed(&self, history: &History) {
+        let submits = |entry: &Entry| matches!(entry.event, Event::Submitting { .. });
+        if history.read(|entries| entries.iter().any(submits)) {
+            self.submitted.store(true, Ordering::Relaxed);
+        }
         let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
         history.tally(|tally| passed.extend(tally.stages().cloned()));
     }
@@ -26,8 +31,12 @@ impl Venue {
         inferred.iter().cloned().collect()
     }
 
-    /// The stages that nobody ever passed, each with what it is bound to.
+    /// The stages that nobody ever passed, each with what it is bound to. None of a system
+    /// that was never asked for anything.
     pub fn never_passed(&self) -> Vec<String> {
+        if !self.submitted.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
         let stages = self.manifest.stages.iter();
         stages
