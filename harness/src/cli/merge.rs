@@ -28,10 +28,18 @@ pub(super) fn merge(
     let runs: Vec<PathBuf> = arguments
         .runs
         .iter()
-        .map(|run| run_directory(run, &arguments.reports))
+        .map(
+            |run| match run.exists() || run.starts_with(&arguments.reports) {
+                true => run.clone(),
+                false => run_directory(run, &arguments.reports),
+            },
+        )
         .collect();
-    let (plan, outcomes) =
-        put_together(&runs).map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
+    let (plan, outcomes) = put_together(&runs).map_err(|error| {
+        let help =
+            "name the folders of runs of `rehearse explore`, or their names under `--reports`";
+        Halt::invalid(miette::miette!(help = help, "{error}"))
+    })?;
     let took: Duration = outcomes.iter().map(|outcome| outcome.took).sum();
     let answer = Answer {
         plan: &plan,

@@ -99,6 +99,15 @@ impl Manifest {
         &self.queries
     }
 
+    /// Where a query stands in the file, and what asks it: `rehearsal.yaml:12, …`.
+    pub fn where_asked(&self, dependency: &DependencyName, sql: &str) -> Option<String> {
+        let mut queries = self.queries.iter();
+        let query = queries.find(|query| query.dependency == *dependency && query.sql == sql)?;
+        let line = Source::new(&self.text).spot(query.span).line;
+        let path = self.path.display();
+        Some(format!("{path}:{line}, {}", query.title))
+    }
+
     /// The mistakes that databases found in queries, each given by its position among
     /// [`Manifest::queries`], at their places in the file.
     pub fn refused(&self, refusals: &[(usize, Refusal)]) -> ManifestError {

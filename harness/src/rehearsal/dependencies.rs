@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use sqlx::postgres::PgPool;
 
 use super::own::OwnServer;
-use super::refused::why;
+use super::refused::{why, why_of_database};
 use crate::ids::DependencyName;
-use crate::manifest::FIFO_NAME;
+use crate::manifest::{FIFO_NAME, Manifest};
 use crate::protocol;
 use crate::protocol::redis::{Expiry, RedisService, View};
 use crate::protocol::sqs::Names;
@@ -104,12 +104,14 @@ fn address_values(dependency: &DependencyName, at: SocketAddr) -> [(String, Stri
 #[derive(Debug, thiserror::Error)]
 pub enum DependencyError {
     /// A query failed.
-    #[error("the query `{query}` on `{dependency}` failed: {source}")]
+    #[error("the query `{query}` on `{dependency}`{place} is refused: {}", why_of_database(.source))]
     Query {
         /// Which database.
         dependency: DependencyName,
         /// What was asked.
         query: String,
+        /// Where it stands in the manifest, in brackets, if it does.
+        place: String,
         /// Why.
         source: Box<sqlx::Error>,
     },
@@ -162,6 +164,8 @@ pub(super) struct Dependencies {
     pub(super) externals: BTreeMap<DependencyName, SocketAddr>,
     /// Values for `${setting.…}`.
     pub(super) settings: BTreeMap<String, String>,
+    /// Where queries stand.
+    pub(super) manifest: Arc<Manifest>,
     /// Servers that no other rehearsal uses.
     pub(super) servers: BTreeMap<DependencyName, OwnServer>,
 }
@@ -486,6 +490,7 @@ impl Dependencies {
                 .map_err(|source| DependencyError::Query {
                     dependency: dependency.clone(),
                     query: query.to_owned(),
+                    place: self.where_asked(dependency, query),
                     source: Box::new(source),
                 })?;
         Ok(rows
@@ -495,6 +500,11 @@ impl Dependencies {
                 _ => Vec::new(),
             })
             .collect())
+    }
+
+    fn where_asked(&self, dependency: &DependencyName, query: &str) -> String {
+        let place = self.manifest.where_asked(dependency, query);
+        place.map_or_else(String::new, |place| format!(" ({place})"))
     }
 
     /// Every table of a database with its rows.
@@ -543,6 +553,7 @@ impl Dependencies {
         asked.map_err(|source| DependencyError::Query {
             dependency: dependency.clone(),
             query,
+            place: String::new(),
             source: Box::new(source),
         })
     }
@@ -619,7 +630,8 @@ impl Database {
     /// transaction cannot be dropped.
     pub(super) async fn forget_prepared(&self, name: &DependencyName) -> Result<(), String> {
         let told = |error: sqlx::Error| {
-            format!("`{name}`: cannot roll back prepared transactions: {error}")
+            let why = why_of_database(&error);
+            format!("`{name}`: cannot roll back prepared transactions: {why}")
         };
         if self.prepared.is_empty() {
             return Ok(());

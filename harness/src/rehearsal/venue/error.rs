@@ -10,6 +10,7 @@ use crate::embedded::database::DatabaseError;
 use crate::ids::DependencyName;
 use crate::manifest::{ManifestError, UnknownPlaceholder};
 use crate::protocol::redis::{ClaimError, ServerError};
+use crate::rehearsal::refused::why_of_database;
 
 /// A run's surroundings could not be made ready.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +114,7 @@ pub enum VenueError {
     },
     /// A database could not be made.
     #[error(
-        "`{dependency}` at {address} (is the server up, and are its address, user and password right in the manifest?): cannot {what}: {source}"
+        "`{dependency}` at {address} (is the server up, and are its address, user and password right in the manifest?): cannot {what}: {}", why_of_database(.source)
     )]
     Sql {
         /// Which dependency.

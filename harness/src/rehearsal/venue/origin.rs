@@ -18,6 +18,8 @@ use crate::rehearsal::provided::CONTAINER_START;
 
 /// Between two tries to connect to it.
 const TICK: Duration = Duration::from_millis(20);
+/// How long a server that runs may take to let the harness in.
+const CONNECTING: Duration = Duration::from_secs(20);
 /// SQLSTATE `cannot_connect_now`.
 const STARTING_UP: &str = "57P03";
 
@@ -98,7 +100,7 @@ impl Origin {
             source,
         };
         let options = self.options(&self.administration);
-        let mut connection = PgConnection::connect_with(&options).await.map_err(failed)?;
+        let mut connection = connected(&options).await.map_err(failed)?;
         connection
             .execute(AssertSqlSafe(statement))
             .await
@@ -112,7 +114,7 @@ impl Origin {
         let options = self.options(&self.administration);
         let trying = async {
             loop {
-                match PgConnection::connect_with(&options).await {
+                match connected(&options).await {
                     Ok(connection) => return connection.close().await,
                     Err(sqlx::Error::Database(refusal))
                         if refusal.code().as_deref() == Some(STARTING_UP) => {}
@@ -161,6 +163,20 @@ impl Origin {
             watch: Arc::default(),
         })
     }
+}
+
+/// A connection, or why there is none, within a limit: what listens there may be no database
+/// and wait for ever.
+pub(super) async fn connected(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+    let connecting = PgConnection::connect_with(options);
+    let connected = tokio::time::timeout(CONNECTING, connecting).await;
+    connected.unwrap_or_else(|_| {
+        let told = format!(
+            "it takes the connection and says nothing within {CONNECTING:?}; is it a database?"
+        );
+        let silent = std::io::Error::new(std::io::ErrorKind::TimedOut, told);
+        Err(sqlx::Error::Io(silent))
+    })
 }
 
 pub(super) fn template_name(run: &RunId, dependency: &DependencyName) -> String {

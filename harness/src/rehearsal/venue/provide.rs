@@ -85,6 +85,7 @@ impl Venue {
             stubs,
             externals: self.externals(),
             settings,
+            manifest: Arc::clone(&self.manifest),
             servers,
         })
     }

@@ -10,7 +10,7 @@ use sqlx::{
 };
 
 use super::VenueError;
-use super::origin::Origin;
+use super::origin::{Origin, connected};
 use crate::ids::DependencyName;
 use crate::manifest::{Manifest, Query, Refusal};
 use crate::rehearsal::dependencies::as_json;
@@ -39,7 +39,7 @@ pub(super) async fn refused(
             source,
         };
         let options = origin.options(&origin.template);
-        let mut connection = PgConnection::connect_with(&options).await.map_err(failed)?;
+        let mut connection = connected(&options).await.map_err(failed)?;
         for (position, query) in own {
             let refusal = refusal(&mut connection, query).await.map_err(failed)?;
             refused.extend(refusal.map(|refusal| (position, refusal)));

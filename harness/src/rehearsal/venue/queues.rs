@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::operation::delete_queue::DeleteQueueError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use indexmap::IndexMap;
@@ -23,6 +24,10 @@ use crate::rehearsal::refused::why;
 
 /// How long an embedded server may take to start.
 const SERVER_START: Duration = Duration::from_secs(30);
+
+/// How long a server may take to answer what the harness itself asks: none of it waits for
+/// messages.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Starts a queue server at a port, or at a free one for 0; with a journal it keeps what
 /// it acknowledged.
@@ -202,6 +207,7 @@ fn queue_client(address: SocketAddr) -> aws_sdk_sqs::Client {
         .endpoint_url(format!("http://{address}"))
         .http_client(aws_smithy_http_client::Builder::new().build_http())
         .app_name(own)
+        .timeout_config(TimeoutConfig::builder().operation_timeout(ANSWER).build())
         .build();
     aws_sdk_sqs::Client::from_conf(configuration)
 }
