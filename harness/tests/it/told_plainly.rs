@@ -132,3 +132,75 @@ fn a_consumer_that_goes_round_its_queue_is_told_which_address_it_never_used() {
     assert!(told.contains("what led there"), "{told}");
     assert!(told.contains("history: "), "{told}");
 }
+
+#[test]
+fn what_takes_a_connection_and_says_nothing_is_told_within_a_limit() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let dependencies = [
+        "{ protocol: postgres, provide: external, url: \"postgres://me:s3cret@ADDRESS/app\" }",
+        "{ protocol: sqs, provide: external, url: \"http://ADDRESS\", queues: { orders: {} } }",
+    ];
+    let runs = dependencies.map(|dependency| {
+        let address = address.clone();
+        std::thread::spawn(move || {
+            let (root, _) = with_external(&dependency.replace("ADDRESS", &address));
+            let done = rehearse(root.path());
+            let told = String::from_utf8_lossy(&done.stdout).into_owned();
+            assert_eq!(done.status.code(), Some(3), "{told}");
+            assert!(told.contains(&format!("`far` at {address}")), "{told}");
+            assert!(told.contains("it takes the connection"), "{told}");
+            assert!(!told.contains("s3cret"), "{told}");
+        })
+    });
+    for run in runs {
+        run.join().unwrap();
+    }
+}
+
+/// A system with a worker that is started by this command.
+fn with_worker(worker: &str) -> TempDir {
+    let root = TempDir::new().unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/judge");
+    fs::copy(fixtures.join("plain.txt"), root.path().join("plain.txt")).unwrap();
+    let manifest = fs::read_to_string(fixtures.join("idle.yaml")).unwrap();
+    let worker = format!("processes:\n  worker:\n    {worker}\n");
+    let manifest = manifest.replacen("processes:\n", &worker, 1);
+    fs::write(root.path().join("rehearsal.yaml"), manifest).unwrap();
+    fs::write(root.path().join("a.feature"), FEATURE).unwrap();
+    root
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_told_with_its_cause() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (mode, cause) in [
+        (0o755, "names `/usr/bin/no-such-interpreter`"),
+        (0o644, "`chmod +x` lets it"),
+    ] {
+        let root = with_worker("command: [./run.sh]");
+        let script = root.path().join("run.sh");
+        fs::write(&script, "#!/usr/bin/no-such-interpreter -u\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(mode)).unwrap();
+        let done = rehearse(root.path());
+        let told = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert_eq!(done.status.code(), Some(3), "{told}");
+        assert!(told.contains("cannot start `worker-1#1`"), "{told}");
+        assert!(told.contains(cause), "{told}");
+    }
+}
+
+#[test]
+fn a_process_that_answers_wrongly_is_told_by_its_answer() {
+    let root = with_worker(
+        "command: [python3, -c, \"import os, http.server as h; h.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), h.SimpleHTTPRequestHandler).serve_forever()\"]\n    environment: { PORT: \"${port}\", ORDERS: \"${queue.orders.url}\" }\n    listens: true\n    ready: { http: /alife }\n    ready_within: 3s",
+    );
+    let done = rehearse(root.path());
+    let told = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("/alife to answer 2xx, saw status 404"),
+        "{told}"
+    );
+    assert!(!told.contains("never connected"), "{told}");
+}
