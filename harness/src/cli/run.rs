@@ -15,6 +15,7 @@ use crate::gherkin::{
 };
 use crate::report::{
     Keep, Repeat, ReportRequest, Reports, Rerun, Stream, Terminal, TerminalOptions, Wanted,
+    unwritten,
 };
 
 const SEED: u64 = 1;
@@ -311,6 +312,17 @@ fn check_places(requests: &[ReportRequest], reports: &Path) -> Result<(), Halt> 
             )));
         }
     }
+    if let Some(path) = requests
+        .iter()
+        .filter_map(|request| request.path.as_ref())
+        .find(|path| path.is_dir())
+    {
+        return Err(Halt::invalid(miette::miette!(
+            help = "name a file",
+            "`--report …={}` names a directory",
+            path.display()
+        )));
+    }
     if reports.exists() && !reports.is_dir() {
         return Err(Halt::invalid(miette::miette!(
             help = "name a directory, or one that is to be made",
@@ -373,9 +385,12 @@ pub(super) fn run<A: Application>(
         &mut reports,
     );
     let mut exit = result.exit;
-    for error in reports.errors() {
+    if !reports.errors().is_empty() {
         exit = exit.max(Exit::Broken);
-        surroundings.report(&miette::miette!("{error}"));
+    }
+    for told in unwritten(reports.errors()) {
+        let help = "`--reports DIR` and `--report KIND=PATH` choose other places";
+        surroundings.report(&miette::miette!(help = help, "{told}"));
     }
     Ok(exit)
 }

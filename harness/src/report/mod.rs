@@ -27,6 +27,7 @@ mod set;
 mod summary;
 mod target;
 pub(crate) mod terminal;
+mod unwritten;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -49,6 +50,7 @@ pub use set::{Wanted, add, files};
 pub use summary::Summary;
 pub use target::{Stream, Target};
 pub use terminal::{Terminal, TerminalOptions};
+pub use unwritten::unwritten;
 
 /// Makes one report of a run.
 pub trait Report: Send {
