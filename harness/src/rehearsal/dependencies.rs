@@ -104,7 +104,7 @@ fn address_values(dependency: &DependencyName, at: SocketAddr) -> [(String, Stri
 #[derive(Debug, thiserror::Error)]
 pub enum DependencyError {
     /// A query failed.
-    #[error("the query `{query}` on `{dependency}`{place} is refused: {}", why_of_database(.source))]
+    #[error("the query `{query}` on `{dependency}`{place} is refused: {}", why_of_database(.cause))]
     Query {
         /// Which database.
         dependency: DependencyName,
@@ -113,7 +113,7 @@ pub enum DependencyError {
         /// Where it stands in the manifest, in brackets, if it does.
         place: String,
         /// Why.
-        source: Box<sqlx::Error>,
+        cause: Box<sqlx::Error>,
     },
     /// A query gave something that is no figure.
     #[error("the query `{query}` on `{dependency}` gave {seen}; expected {expected}")]
@@ -491,7 +491,7 @@ impl Dependencies {
                     dependency: dependency.clone(),
                     query: query.to_owned(),
                     place: self.where_asked(dependency, query),
-                    source: Box::new(source),
+                    cause: Box::new(source),
                 })?;
         Ok(rows
             .iter()
@@ -554,7 +554,7 @@ impl Dependencies {
             dependency: dependency.clone(),
             query,
             place: String::new(),
-            source: Box::new(source),
+            cause: Box::new(source),
         })
     }
 

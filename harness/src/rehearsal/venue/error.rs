@@ -114,7 +114,7 @@ pub enum VenueError {
     },
     /// A database could not be made.
     #[error(
-        "`{dependency}` at {address} (is the server up, and are its address, user and password right in the manifest?): cannot {what}: {}", why_of_database(.source)
+        "`{dependency}` at {address} (is the server up, and are its address, user and password right in the manifest?): cannot {what}: {}", why_of_database(.cause)
     )]
     Sql {
         /// Which dependency.
@@ -123,8 +123,8 @@ pub enum VenueError {
         address: SocketAddr,
         /// What was tried.
         what: String,
-        /// Why.
-        source: sqlx::Error,
+        /// Why. Told above, and not again as what lies beneath.
+        cause: sqlx::Error,
     },
     /// Queries of the manifest that the prepared databases refuse.
     #[error("{}", .0.plain())]

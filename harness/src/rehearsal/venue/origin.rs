@@ -93,11 +93,11 @@ impl Origin {
         what: &str,
         statement: String,
     ) -> Result<(), VenueError> {
-        let failed = |source| VenueError::Sql {
+        let failed = |cause| VenueError::Sql {
             dependency: dependency.clone(),
             address: self.address,
             what: what.to_owned(),
-            source,
+            cause,
         };
         let options = self.options(&self.administration);
         let mut connection = connected(&options).await.map_err(failed)?;
@@ -127,11 +127,11 @@ impl Origin {
         let tried = tokio::time::timeout(CONTAINER_START, trying).await;
         tried
             .unwrap_or(Err(sqlx::Error::PoolTimedOut))
-            .map_err(|source| VenueError::Sql {
+            .map_err(|cause| VenueError::Sql {
                 dependency: dependency.clone(),
                 address: self.address,
                 what: "connect to the server in its container".to_owned(),
-                source,
+                cause,
             })
     }
 

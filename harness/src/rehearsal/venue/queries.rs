@@ -32,11 +32,11 @@ pub(super) async fn refused(
         if own.is_empty() {
             continue;
         }
-        let failed = |source| VenueError::Sql {
+        let failed = |cause| VenueError::Sql {
             dependency: name.clone(),
             address: origin.address,
             what: "look at the queries of the manifest".to_owned(),
-            source,
+            cause,
         };
         let options = origin.options(&origin.template);
         let mut connection = connected(&options).await.map_err(failed)?;
