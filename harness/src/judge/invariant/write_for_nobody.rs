@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::history::Event;
 use crate::ids::DependencyName;
 use crate::judge::{Evidence, Ledger, Violation};
+use crate::shape::Asked;
 
 pub(super) const NAME: &str = "an outside write is some job's";
 
@@ -26,18 +27,21 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
         })
         .collect();
     // The latest call with such a request that carries nothing, and is not accounted for.
-    let mut empty: HashMap<(&DependencyName, &str), u64> = HashMap::new();
+    let mut empty: HashMap<(&DependencyName, String), u64> = HashMap::new();
     let mut violations = Vec::new();
     for entry in entries {
         match &entry.event {
             Event::Called {
                 author,
                 dependency,
-                summary,
+                shape: Some(shape),
                 content,
                 ..
             } if author.incarnation().is_some() => {
-                let at = (dependency, &**summary);
+                let Asked::Request { method, path } = &shape.asked else {
+                    continue;
+                };
+                let at = (dependency, format!("{method} {path}"));
                 if content.is_none() {
                     empty.insert(at, entry.seq);
                 } else {
@@ -46,7 +50,6 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
             }
             Event::Performed {
                 dependency,
-                request,
                 route: Some(route),
                 write: true,
                 message: None,
@@ -55,7 +58,7 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
                 others,
                 ..
             } if others.is_empty() && named.contains(&(dependency, route.as_str())) => {
-                if let Some(call) = empty.remove(&(dependency, request.as_str())) {
+                if let Some(call) = empty.remove(&(dependency, route.clone())) {
                     violations.push(Violation {
                         invariant: NAME,
                         text: format!(
@@ -74,8 +77,9 @@ pub(super) fn check(evidence: Evidence<'_>, _: &Ledger) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Blob, Entry};
+    use crate::history::{Blob, Entry, Shared};
     use crate::judge::story::{MANIFEST, Story, packer};
+    use crate::shape::Shape;
 
     /// A write for a job, and one whose request holds `content` and names no job.
     fn broken(content: Option<&[u8]>) -> usize {
@@ -91,11 +95,20 @@ mod tests {
             match &mut entry.event {
                 Event::Called {
                     dependency,
+                    shape,
                     content: own,
                     ..
                 } => {
                     calls += 1;
                     *dependency = "carrier".into();
+                    let asked = Asked::Request {
+                        method: "POST".to_owned(),
+                        path: "/parcels".to_owned(),
+                    };
+                    *shape = Some(Shared::from(Shape {
+                        dependency: "carrier".into(),
+                        asked,
+                    }));
                     let held = if calls == 1 {
                         Some(&b"{}"[..])
                     } else {
