@@ -86,6 +86,7 @@ fn a_dependency_that_does_not_answer_is_told_with_its_address_the_cause_and_a_wa
     for dependency in [
         "{ protocol: postgres, provide: external, url: \"postgres://me:s3cret@ADDRESS/app\" }",
         "{ protocol: sqs, provide: external, url: \"http://ADDRESS\", queues: { orders: {} } }",
+        "{ protocol: redis, provide: external, url: \"redis://:s3cret@ADDRESS/3\" }",
     ] {
         let (root, address) = with_external(dependency);
         let done = rehearse(root.path());

@@ -172,7 +172,7 @@ impl Processes {
             .collect();
         (!untouched.is_empty()).then(|| {
             format!(
-                "it never connected to {}: it goes round what it is given, or never reads it",
+                "it never connected to {}: it goes round what it is given, never reads it, or has not come that far",
                 untouched.join(" and ")
             )
         })

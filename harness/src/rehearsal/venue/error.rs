@@ -84,7 +84,9 @@ pub enum VenueError {
         source: ServerError,
     },
     /// No database of an external Redis.
-    #[error("`{dependency}`: no database can be had at {address}: {source}")]
+    #[error(
+        "`{dependency}` at {address}: no database can be had: {source}; start the server, or mend `url` of `{dependency}` in the manifest"
+    )]
     Claim {
         /// Which dependency.
         dependency: DependencyName,
