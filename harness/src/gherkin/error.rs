@@ -145,13 +145,13 @@ impl StepError {
     }
 }
 
-/// An error with all that caused it, in one line.
+/// An error with all that caused it and is not told yet, in one line.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
+        if !text.contains(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);
         }
