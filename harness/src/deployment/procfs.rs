@@ -59,15 +59,6 @@ fn parse_stat(line: &str) -> Option<Stat> {
     })
 }
 
-/// How much processor time a process has used, in clock ticks.
-pub fn ticks(pid: Pid) -> Option<u64> {
-    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields = line.get(line.rfind(')')? + 1..)?;
-    let mut fields = fields.split_ascii_whitespace().skip(11);
-    let (user, system) = (fields.next()?, fields.next()?);
-    Some(user.parse::<u64>().ok()? + system.parse::<u64>().ok()?)
-}
-
 /// Whether the kernel throws a signal for a process away: as process 1 of a namespace it
 /// gets SIGKILL, SIGSTOP and what it handles.
 pub fn ignores(pid: Pid, signal: Signal) -> bool {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::unrest::Pace;
+use crate::deployment::readiness::at_most;
 use crate::history::{Entry, Event};
 use crate::ids::{Incarnation, RoleName};
 use crate::manifest::Manifest;
@@ -97,7 +98,8 @@ impl Progress {
     pub(super) fn start_under_way(&self, manifest: &Manifest) -> Option<u64> {
         let under_way = |(by, (_, since)): &(&Incarnation, &(u64, Instant))| {
             let process = manifest.processes.get(&by.role);
-            by.start <= STARTS && process.is_some_and(|it| since.elapsed() < it.ready_within)
+            by.start <= STARTS
+                && process.is_some_and(|it| since.elapsed() < at_most(it.ready_within))
         };
         let latest = self.starts.iter().filter(under_way);
         latest.map(|(_, (seq, _))| *seq).max()
@@ -257,7 +259,7 @@ mod tests {
         );
         assert_eq!(under_way(&started(STARTS + 1)), None);
         let mut late = read(&started(2));
-        let within = MANIFEST.processes[&RoleName::from("packer")].ready_within;
+        let within = at_most(MANIFEST.processes[&RoleName::from("packer")].ready_within);
         let long_ago = Instant::now().checked_sub(within);
         for (_, since) in late.starts.values_mut() {
             *since = long_ago.expect("the machine is up for that long");

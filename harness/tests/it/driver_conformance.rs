@@ -266,6 +266,7 @@ async fn restarts(fixture: Fixture) {
         within(ready(
             &child,
             driver_support::LIMIT,
+            driver_support::LIMIT,
             output(&child, &expected),
         ))
         .await
@@ -373,6 +374,7 @@ async fn ports(fixture: Fixture) {
             .await;
         within(ready(
             &child,
+            driver_support::LIMIT,
             driver_support::LIMIT,
             output(&child, "serving"),
         ))

@@ -297,13 +297,19 @@ async fn readiness_by_output_and_by_start() {
     ready(
         &child,
         driver_support::LIMIT,
+        driver_support::LIMIT,
         output(&child, "listening on"),
     )
     .await
     .unwrap();
-    ready(&child, driver_support::LIMIT, Condition::started())
-        .await
-        .unwrap();
+    ready(
+        &child,
+        driver_support::LIMIT,
+        driver_support::LIMIT,
+        Condition::started(),
+    )
+    .await
+    .unwrap();
     within(fixture.run.finish()).await;
 }
 
@@ -328,6 +334,7 @@ async fn readiness_by_http_takes_2xx_only() {
     ready(
         &child,
         driver_support::LIMIT,
+        driver_support::LIMIT,
         http(answering("204 No Content"), "/healthz"),
     )
     .await
@@ -335,6 +342,7 @@ async fn readiness_by_http_takes_2xx_only() {
     let address = answering("503 Service Unavailable");
     let late = ready(
         &child,
+        Duration::from_millis(300),
         Duration::from_millis(300),
         http(address, "/healthz"),
     )
@@ -353,9 +361,14 @@ async fn readiness_by_http_takes_2xx_only() {
 async fn a_death_before_readiness_shows_status_and_output() {
     let fixture = fixture("died");
     let child = fixture.start("echo port 8081 is in use; exit 3").await;
-    let error = ready(&child, driver_support::LIMIT, output(&child, "ready"))
-        .await
-        .unwrap_err();
+    let error = ready(
+        &child,
+        driver_support::LIMIT,
+        driver_support::LIMIT,
+        output(&child, "ready"),
+    )
+    .await
+    .unwrap_err();
     assert_eq!(error.cause, Cause::Died(ExitOutcome::Code(3)));
     let expected = format!(
         "`probe-1#1` exited with code 3 before it was ready: expected a line with `ready` in its output, saw nothing\n\

@@ -15,6 +15,7 @@ pub use condition::{Condition, Seen};
 pub use http::{ANSWERED, http};
 pub use listening::listening;
 pub use output::output;
+pub use patience::at_most;
 
 use super::child::Child;
 use super::exit::ExitOutcome;
@@ -22,12 +23,17 @@ use super::exit::ExitOutcome;
 /// How many of the last lines of output an error shows.
 const LINES: usize = 10;
 
-/// Waits until `condition` holds.
+/// Waits until `condition` holds: for `within`, and as long as the process is busy after that,
+/// up to `at_most`.
 ///
 /// # Errors
-/// When it does not within `within` and, after that, the process neither uses processor time
-/// nor writes anything, or when four times `within` is over; or when the process dies first.
-pub async fn ready(child: &Child, within: Duration, condition: Condition) -> Result<(), NotReady> {
+/// When it does not in that time, or the process dies first.
+pub async fn ready(
+    child: &Child,
+    within: Duration,
+    at_most: Duration,
+    condition: Condition,
+) -> Result<(), NotReady> {
     let Condition {
         expected,
         seen,
@@ -38,7 +44,7 @@ pub async fn ready(child: &Child, within: Duration, condition: Condition) -> Res
         // First, so that a stranger's answer on its port is not taken for its own.
         outcome = child.exited() => Cause::Died(outcome),
         () = holds => return Ok(()),
-        waited = patience::too_late(child, within) => Cause::TooLate { within, waited },
+        waited = patience::too_late(child, within, at_most) => Cause::TooLate { within, waited },
     };
     Err(NotReady {
         name: child.name().to_owned(),
@@ -99,11 +105,11 @@ impl std::fmt::Display for NotReady {
             self.seen.as_deref().unwrap_or("nothing")
         )?;
         if let Cause::TooLate { within, waited } = self.cause
-            && waited > within * 2
+            && waited > within
         {
             write!(
                 f,
-                "; it was waited for {:.0} s in all, as long as it used processor time or wrote something",
+                "; it was waited for {:.0} s in all, as long as it computed or wrote something",
                 waited.as_secs_f64()
             )?;
         }

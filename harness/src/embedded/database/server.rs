@@ -18,7 +18,7 @@ use super::search::Search;
 use super::template::{self, PASSWORD_FILE, USER};
 use super::visitors::Visitor;
 use super::{Tell, account};
-use crate::deployment::readiness::{Condition, ready};
+use crate::deployment::readiness::{Condition, at_most, ready};
 use crate::deployment::{
     Account, Child, ExitOutcome, Leftover, Logs, Pid, Registry, Signal, Start, State, Variables,
     end_server, procfs,
@@ -370,7 +370,7 @@ impl Ground {
                 }
             },
         );
-        let started = ready(&child, START, condition).await;
+        let started = ready(&child, START, at_most(START), condition).await;
         if started.is_err() {
             child.kill().await;
             self.end_sessions().await;

@@ -170,7 +170,7 @@ async fn launch(
     };
     let child = Child::start(start, registry).await?;
     let serves = readiness::output(&child, SERVES);
-    readiness::ready(&child, START, serves)
+    readiness::ready(&child, START, readiness::at_most(START), serves)
         .await
         .map_err(Box::new)?;
     Ok(child)

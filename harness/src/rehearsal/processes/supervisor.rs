@@ -55,7 +55,11 @@ impl Processes {
             let incarnation = running.current.incarnation.clone();
             let ordered = Arc::clone(&running.current.cause);
             let mut was_ready = false;
-            match readiness::ready(&child, process.ready_within, condition).await {
+            let within = process.ready_within;
+            // A step waits for the first start.
+            let step = self.0.board.manifest().limits.step.mul_f64(0.9);
+            let at_most = readiness::at_most(within).min(step).max(within);
+            match readiness::ready(&child, within, at_most, condition).await {
                 Ok(()) => {
                     was_ready = true;
                     self.0.board.ready(&running.current.incarnation);

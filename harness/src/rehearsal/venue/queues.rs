@@ -59,7 +59,13 @@ pub(in crate::rehearsal) async fn start_queue_server(
         .await
         .map_err(VenueError::QueueServer)?;
     let output = readiness::output(&child, "http://127.0.0.1:");
-    readiness::ready(&child, SERVER_START, output).await?;
+    readiness::ready(
+        &child,
+        SERVER_START,
+        readiness::at_most(SERVER_START),
+        output,
+    )
+    .await?;
     let address = child.logs().last_lines(10).iter().find_map(|line| {
         let (_, rest) = line.split_once("http://")?;
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
