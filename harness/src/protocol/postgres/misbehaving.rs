@@ -218,10 +218,13 @@ impl Connection {
             frame::put_text(body, NAME);
             body.put_u32(0);
         });
-        frame::put(&mut bytes, b'C', |body| {
-            body.put_u8(b'S');
-            frame::put_text(body, NAME);
-        });
+        // A portal lives as long as its transaction, and no second one may have its name.
+        for of in [b'P', b'S'] {
+            frame::put(&mut bytes, b'C', |body| {
+                body.put_u8(of);
+                frame::put_text(body, NAME);
+            });
+        }
         frame::put(&mut bytes, b'S', |_| {});
         let mut cutter = Cutter::default();
         while let Some(segment) = cutter.cut(&mut bytes)? {
