@@ -10,7 +10,7 @@ use super::super::elements::Element;
 use super::super::queue::{Kind, RedisQueue};
 use super::super::value::Value;
 use super::copy::{At, Copy};
-use super::{QueueEffect, State, View, removals};
+use super::{QueueEffect, State, View, moves, removals};
 use crate::ids::{Author, CallId};
 
 /// Commands that change no element of a queue, though they write.
@@ -137,13 +137,12 @@ impl View {
         if command.name.starts_with('X') {
             return;
         }
-        let keys = command.keys();
-        let moves = matches!(
-            command.name.as_str(),
-            "LMOVE" | "BLMOVE" | "RPOPLPUSH" | "BRPOPLPUSH"
-        );
-        let to = keys.get(1).filter(|_| moves).map(|key| (*key).clone());
+        let to = moves::ends(command).map(|(_, to)| to);
         for Element { key, text, .. } in command.received(answer) {
+            if let Some(outrun) = Self::outrun(state, by.1, &text) {
+                effects.extend(outrun);
+                continue;
+            }
             let onward = to.as_ref().and_then(|to| self.queue_at(to));
             if let Some(queue) = self.queue_at(&key) {
                 effects.extend(match onward {
@@ -164,7 +163,8 @@ impl View {
             if self.processed_at(&key).is_empty() {
                 continue;
             }
-            let Some(place) = state.processing(&key, &text) else {
+            let known = state.processing(&key, &text);
+            let Some(place) = known.or_else(|| self.handed_over(state, &key, &text)) else {
                 continue;
             };
             let copy = &mut state.copies[place];
@@ -174,7 +174,9 @@ impl View {
                     copy.at = At::Waiting;
                     copy.queue = queue.name();
                     copy.owner = None;
-                    effects.push(QueueEffect::Released(copy.receipt()));
+                    if known.is_some() {
+                        effects.push(QueueEffect::Released(copy.receipt()));
+                    }
                 }
                 (None, Some(to)) if !self.processed_at(to).is_empty() => {
                     effects.push(copy.deliver(by.0, at_key(to, &text)));
@@ -488,6 +490,7 @@ impl State {
             copy.at == At::Waiting && copy.text == *text && comes
         };
         let found = found.or_else(|| self.copies.iter().position(pushed));
+        let found = found.or_else(|| self.put_there(queue, text));
         found.unwrap_or_else(|| {
             let copy = self.new_copy(queue, text.clone());
             self.copies.push(copy);

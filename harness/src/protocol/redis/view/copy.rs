@@ -167,6 +167,7 @@ impl State {
 
     /// Takes back what a call was about to push and did not.
     pub(super) fn undo(&mut self, call: CallId) {
+        self.moves_no_more(call);
         self.copies.retain_mut(|copy| {
             let Some((_, before)) = copy.pushing.take_if(|(by, _)| *by == call) else {
                 return true;

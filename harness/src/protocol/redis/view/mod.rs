@@ -9,11 +9,12 @@
 //!               └──────────── pushed back ◀────────────┘
 //! ```
 //!
-//! A push is noted before it is forwarded: another process may pop what it pushed before its
-//! own answer is seen.
+//! A push and a move are noted before they are forwarded: another process may pop what they put
+//! into a queue before their own answers are seen.
 
 mod apply;
 mod copy;
+mod moves;
 mod scores;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use indexmap::IndexMap;
 
 pub(crate) use self::copy::Orphan;
 use self::copy::{At, Copy};
+use self::moves::{Moving, Outrun};
 use super::call::{RedisReply, RedisRequest};
 use super::command::Command;
 use super::queue::{Kind, RedisQueue};
@@ -48,6 +50,10 @@ struct State {
     done: HashSet<String>,
     /// On which connections pops were made whose elements are in no key.
     popped_on: HashMap<CallId, ConnectionId>,
+    /// Moves that are not answered yet.
+    moving: Vec<Moving>,
+    /// What some of them did, as was seen before their answers.
+    outrun: Vec<Outrun>,
     /// The scores of members of sorted sets.
     scores: HashMap<(Bytes, Bytes), f64>,
 }
@@ -75,6 +81,7 @@ impl View {
             for (queue, text) in self.pushed(command) {
                 state.push(queue, text, (author, call), &removed);
             }
+            state.moves(call, command);
         }
     }
 

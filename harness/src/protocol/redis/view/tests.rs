@@ -189,6 +189,57 @@ fn a_pop_may_be_answered_before_the_push() {
 }
 
 #[test]
+fn a_pop_may_be_answered_before_the_move_that_gave_the_element_back() {
+    let mut told = Told::of(&[("jobs", list("jobs", &["doing:*"]))]);
+    let (one, two, reaper) = (worker(1), worker(2), Author::Client);
+    told.one(&Author::Client, "LPUSH jobs a", number(1));
+    told.one(&one, "RPOPLPUSH jobs doing:1", text("a"));
+    told.view.orphaned("jobs-1~1");
+    let asked = told.requested(&["LMOVE doing:1 jobs RIGHT LEFT"]);
+    told.view.sending(&reaper, asked.0, &asked.1);
+    let popped = told.one(&two, "BRPOPLPUSH jobs doing:2 1", text("a"));
+    assert_eq!(popped, ["jobs gave jobs-1~2"]);
+    assert_eq!(told.answered(&reaper, &asked, vec![text("a")]), NONE);
+    let removed = told.one(&two, "LREM doing:2 1 a", number(1));
+    assert_eq!(removed, ["jobs-1~2 is done"]);
+    assert_eq!(told.view.waiting(&list("jobs", &[])), 0);
+}
+
+#[test]
+fn a_pop_may_be_answered_before_the_move_from_another_queue() {
+    let queues = [
+        ("first", list("first", &[])),
+        ("jobs", list("jobs", &["doing"])),
+    ];
+    let mut told = Told::of(&queues);
+    told.one(&Author::Client, "LPUSH first a", number(1));
+    let asked = told.requested(&["RPOPLPUSH first jobs"]);
+    told.view.sending(&worker(1), asked.0, &asked.1);
+    let popped = told.one(&worker(2), "BLMOVE jobs doing LEFT LEFT 1", text("a"));
+    assert_eq!(popped, ["jobs gave first-1~1"]);
+    let passed_on = told.answered(&worker(1), &asked, vec![text("a")]);
+    assert_eq!(passed_on, ["jobs got first-1"]);
+    assert_eq!(told.view.waiting(&queues[0].1), 0);
+}
+
+#[test]
+fn what_was_moved_may_be_taken_away_before_the_move_is_answered() {
+    let mut told = Told::of(&[("jobs", list("jobs", &["doing"]))]);
+    told.one(&Author::Client, "LPUSH jobs a", number(1));
+    let asked = told.requested(&["BLMOVE jobs doing LEFT LEFT 1"]);
+    told.view.sending(&worker(1), asked.0, &asked.1);
+    let back = told.one(&worker(2), "LMOVE doing jobs RIGHT LEFT", text("a"));
+    assert_eq!(back, NONE);
+    assert_eq!(told.view.waiting(&list("jobs", &[])), 1);
+    let popped = told.one(&worker(2), "LMOVE jobs doing LEFT LEFT", text("a"));
+    assert_eq!(popped, ["jobs gave jobs-1~2"]);
+    let late = told.answered(&worker(1), &asked, vec![text("a")]);
+    assert_eq!(late, ["jobs gave jobs-1~1", "jobs-1~1 is back"]);
+    let removed = told.one(&worker(2), "LREM doing 1 a", number(1));
+    assert_eq!(removed, ["jobs-1~2 is done"]);
+}
+
+#[test]
 fn a_push_that_failed_pushed_nothing() {
     let mut told = Told::of(&[("jobs", list("jobs", &["doing"]))]);
     let failed = Value::Error(Bytes::from_static(b"OOM"));
