@@ -5,6 +5,9 @@
 //! end. Words and unquoted names are in lower case, a quoted name that needs no quotes has
 //! none, the schema `public` is left out. Comments are gone, and a literal is one token: what stands
 //! in it is not done, and what a statement only defines or explains is left out.
+//!
+//! In a session that has set its `search_path`, tables without a schema are those of the first
+//! schema in it. Which schema such a name in the manifest means is not told there.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,6 +23,17 @@ pub(super) struct Canonical {
     text: String,
     /// Where the statement stands to which the command tag belongs: behind its `WITH` list.
     main: usize,
+    /// A table has no schema.
+    unqualified: bool,
+}
+
+/// What names mean in a session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meanings<'a> {
+    /// Tables of the session alone.
+    pub(crate) temporary: Option<&'a BTreeSet<String>>,
+    /// The schema of tables that have none.
+    pub(crate) schema: Option<&'a str>,
 }
 
 /// Where a text was found.
@@ -29,12 +43,14 @@ pub enum Found {
     Main,
     /// In its `WITH` list only: the tag says nothing of it.
     Aside,
+    /// By the name of a table without a schema, in a session that looks for it first in a schema
+    /// of its own choice.
+    Unqualified,
 }
 
 impl Canonical {
-    /// `temporary` are names that mean tables of the session alone.
-    pub(super) fn of(sql: &str, temporary: &BTreeSet<String>) -> Self {
-        let mut writer = Writer::new(sql.len(), temporary);
+    pub(super) fn of(sql: &str, meanings: Meanings<'_>) -> Self {
+        let mut writer = Writer::new(sql.len(), meanings);
         let mut lexer = Lexer::new(sql).map(|(token, _)| token);
         let mut definition = Definition::default();
         let mut main = Main::default();
@@ -42,12 +58,18 @@ impl Canonical {
             if definition.ends_with(token, &mut lexer) {
                 break;
             }
+            writer.qualify(token);
             if main.begins_with(token) {
                 writer.main = writer.text.len();
             }
             writer.push(token);
         }
         writer.finish()
+    }
+
+    /// Whether a table that it names has no schema.
+    pub(super) fn is_unqualified(&self) -> bool {
+        self.unqualified
     }
 
     /// Where `wanted` is found, if anywhere. An empty text is found nowhere.
@@ -67,7 +89,10 @@ struct Writer<'a> {
     /// Begins and ends with a separator once it is not empty.
     text: String,
     main: usize,
-    temporary: &'a BTreeSet<String>,
+    meanings: Meanings<'a>,
+    /// Where the name of a table begins that may have no schema.
+    table: Option<usize>,
+    unqualified: bool,
     /// The last token was a name, or a dot after one.
     last: Last,
 }
@@ -82,11 +107,13 @@ enum Last {
 }
 
 impl<'a> Writer<'a> {
-    fn new(length: usize, temporary: &'a BTreeSet<String>) -> Self {
+    fn new(length: usize, meanings: Meanings<'a>) -> Self {
         Self {
             text: String::with_capacity(length + length / 2),
             main: 0,
-            temporary,
+            meanings,
+            table: None,
+            unqualified: false,
             last: Last::Other,
         }
     }
@@ -138,16 +165,37 @@ impl<'a> Writer<'a> {
         if !quoted && name == "only" && self.last == Last::Table {
             return Last::Table;
         }
-        if self.last == Last::Table && self.temporary.contains(&*name) {
+        let temporary = self.meanings.temporary;
+        if self.last == Last::Table && temporary.is_some_and(|names| names.contains(&*name)) {
             self.put(&["pg_temp.", &name]);
             return Last::Name;
         }
+        let begins = self.text.len();
         self.put(&[if quoted { "\"" } else { "" }, &name]);
         let keyword = matches!(token, Token::Word(_)) && precedes_a_table(&name);
+        if self.last == Last::Table && !keyword {
+            self.table = Some(begins);
+        }
         if keyword && self.last != Last::Dot {
             Last::Table
         } else {
             Last::Name
+        }
+    }
+
+    /// Gives the table before this token the schema that it is looked for in, if it has none.
+    fn qualify(&mut self, next: Token<'_>) {
+        let Some(begins) = self.table.take() else {
+            return;
+        };
+        if next.is_sign(".") {
+            return;
+        }
+        self.unqualified = true;
+        if let Some(schema) = self.meanings.schema {
+            let quote = if is_plain(schema) { "" } else { "\"" };
+            let qualified = format!("{quote}{schema}{SEPARATOR}.{SEPARATOR}");
+            self.text.insert_str(begins, &qualified);
         }
     }
 
@@ -171,6 +219,7 @@ impl<'a> Writer<'a> {
     }
 
     fn finish(mut self) -> Canonical {
+        self.qualify(Token::Sign(";"));
         while self.text.ends_with("\u{1};\u{1}") {
             self.text.truncate(self.text.len() - 2);
         }
@@ -180,6 +229,7 @@ impl<'a> Writer<'a> {
         Canonical {
             main: self.main.saturating_sub(1).min(self.text.len()),
             text: self.text,
+            unqualified: self.unqualified,
         }
     }
 }
@@ -216,7 +266,7 @@ mod tests {
     use super::*;
 
     fn canonical(sql: &str) -> Canonical {
-        Canonical::of(sql, &BTreeSet::new())
+        Canonical::of(sql, Meanings::default())
     }
 
     fn found(statement: &str, wanted: &str) -> Option<Found> {
@@ -332,12 +382,59 @@ mod tests {
     fn a_table_of_the_session_alone_is_another_one() {
         let temporary = BTreeSet::from(["invoices".to_owned()]);
         let finds = |sql| {
-            let statement = Canonical::of(sql, &temporary);
+            let meanings = Meanings {
+                temporary: Some(&temporary),
+                schema: None,
+            };
+            let statement = Canonical::of(sql, meanings);
             statement.find(&canonical("insert into invoices")).is_some()
         };
         assert!(!finds("insert into invoices values (1)"));
         assert!(!finds("insert into pg_temp.invoices values (1)"));
         assert!(finds("insert into public.invoices values (1)"));
+    }
+
+    #[test]
+    fn a_schema_is_given_to_the_tables_that_have_none() {
+        let meanings = Meanings {
+            schema: Some("shop"),
+            ..Meanings::default()
+        };
+        let finds = |sql, wanted| {
+            Canonical::of(sql, meanings)
+                .find(&canonical(wanted))
+                .is_some()
+        };
+        let insert = "insert into packed (id) select id from incoming";
+        assert!(finds(insert, "insert into shop.packed"));
+        assert!(finds(insert, "from shop.incoming"));
+        assert!(finds(
+            "insert into \"Packed\" values (1)",
+            "insert into shop.\"Packed\""
+        ));
+        assert!(finds(
+            "update only packed set a = 1",
+            "update shop.packed set a"
+        ));
+        assert!(!finds(
+            "insert into other.packed values (1)",
+            "insert into shop.packed"
+        ));
+        assert!(finds(
+            "insert into other.packed values (1)",
+            "insert into other.packed"
+        ));
+        assert!(!finds(
+            "insert into public.packed values (1)",
+            "insert into shop.packed"
+        ));
+        for (text, unqualified) in [
+            ("insert into packed", true),
+            ("insert into shop.packed", false),
+            ("set state = 'done'", false),
+        ] {
+            assert_eq!(canonical(text).unqualified, unqualified, "{text}");
+        }
     }
 
     proptest! {

@@ -34,6 +34,14 @@ pub(crate) enum Kind {
     DeallocateAll,
     DiscardAll,
     DiscardTemporary,
+    /// Where tables without a schema are looked for: the first schema of the session's own
+    /// choice, if it is none that every session has.
+    SearchPath {
+        schema: Option<String>,
+        until_commit: bool,
+    },
+    /// As it was when the session began.
+    ResetSearchPath,
     CreateTemporary {
         name: String,
         until_commit: bool,
@@ -109,6 +117,11 @@ impl Kind {
             Some("DISCARD") if words.skip("temp") || words.skip("temporary") => {
                 Self::DiscardTemporary
             }
+            Some("SET") => words.set(),
+            Some("RESET") if words.skip("search_path") || words.skip("all") => {
+                Self::ResetSearchPath
+            }
+            Some("SELECT") => words.set_config(),
             Some("CREATE") => words.create(),
             Some("INSERT") if words.skip("into") => Self::Insert(words.table()),
             Some("DELETE") if words.skip("from") => {
@@ -130,6 +143,21 @@ impl Kind {
             _ => Self::Plain,
         }
     }
+}
+
+/// The first schema of a session's own choice in a search path as its setting is written.
+pub(crate) fn of_search_path(path: &str) -> Option<String> {
+    let names = Lexer::new(path).filter_map(|(token, _)| Some(token.name()?.into_owned()));
+    first_schema(names)
+}
+
+/// `public` first is what every session has. Whether there is a schema with the user's name
+/// is not told.
+fn first_schema(path: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut schemas = path
+        .into_iter()
+        .filter(|name| !name.is_empty() && name != "$user" && !name.starts_with("pg_"));
+    schemas.next().filter(|name| name != "public")
 }
 
 fn as_token((token, _): (Token<'_>, std::ops::Range<usize>)) -> Token<'_> {
@@ -238,6 +266,53 @@ impl Words<'_> {
             cells(&mut self.0)
         } else {
             Vec::new()
+        }
+    }
+
+    /// SET of the search path.
+    fn set(&mut self) -> Kind {
+        let until_commit = self.skip("local");
+        self.skip("session");
+        if self.skip("schema") {
+            let schema = first_schema([self.content()]);
+            return Kind::SearchPath {
+                schema,
+                until_commit,
+            };
+        }
+        if !(self.skip("search_path") && (self.sign("=") || self.skip("to"))) {
+            return Kind::Plain;
+        }
+        if self.skip("default") {
+            return Kind::ResetSearchPath;
+        }
+        let names = self.0.by_ref().filter_map(|token| {
+            let name = token.content().or_else(|| token.name())?;
+            Some(name.into_owned())
+        });
+        let schema = first_schema(names);
+        Kind::SearchPath {
+            schema,
+            until_commit,
+        }
+    }
+
+    /// A search path that a function sets, where it is written out.
+    fn set_config(&mut self) -> Kind {
+        if self.skip("pg_catalog") {
+            self.sign(".");
+        }
+        if !(self.skip("set_config") && self.sign("(") && self.content() == "search_path") {
+            return Kind::Plain;
+        }
+        self.sign(",");
+        let Some(path) = self.0.next().and_then(Token::content) else {
+            return Kind::Plain;
+        };
+        self.sign(",");
+        Kind::SearchPath {
+            schema: of_search_path(&path),
+            until_commit: self.skip("true"),
         }
     }
 

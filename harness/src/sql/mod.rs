@@ -8,13 +8,13 @@ mod lexer;
 mod rows;
 mod split;
 
-use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use canonical::Canonical;
 pub use canonical::Found;
-pub(crate) use kind::{CopyFormat, Kind};
+pub(crate) use canonical::Meanings;
+pub(crate) use kind::{CopyFormat, Kind, of_search_path};
 pub(crate) use lexer::{Lexer, Token};
 pub use rows::Cell;
 use rows::Rows;
@@ -32,18 +32,26 @@ struct Texts {
     /// As written, where that differs: a line's end ends a comment.
     written: Option<String>,
     canonical: Canonical,
+    /// With the schema that its session looks for tables in, if it has chosen one.
+    qualified: Option<Canonical>,
     rows: OnceLock<Rows>,
     shape: OnceLock<String>,
 }
 
 impl Sql {
-    fn new(text: String, temporary: &BTreeSet<String>) -> Self {
-        let canonical = Canonical::of(&text, temporary);
+    fn new(text: String, meanings: Meanings<'_>) -> Self {
+        let unqualified = Meanings {
+            schema: None,
+            ..meanings
+        };
+        let canonical = Canonical::of(&text, unqualified);
+        let qualified = meanings.schema.map(|_| Canonical::of(&text, meanings));
         let folded = fold(&text);
         Self(Arc::new(Texts {
             written: (folded != text).then_some(text),
             text: folded,
             canonical,
+            qualified,
             rows: OnceLock::new(),
             shape: OnceLock::new(),
         }))
@@ -54,16 +62,26 @@ impl Sql {
         self.0.written.as_ref().unwrap_or(&self.0.text)
     }
 
-    /// The statement in a session in which these names mean temporary tables.
+    /// The statement in a session in which names mean this.
     #[must_use]
-    pub(crate) fn with_temporary(&self, names: &BTreeSet<String>) -> Self {
-        Self::new(self.written().to_owned(), names)
+    pub(crate) fn in_session(&self, meanings: Meanings<'_>) -> Self {
+        Self::new(self.written().to_owned(), meanings)
     }
 
     /// Where a part is found in it, if anywhere: names as PostgreSQL resolves them, and
     /// not in what is only said, defined or explained.
     pub fn find(&self, part: &Self) -> Option<Found> {
-        self.0.canonical.find(&part.0.canonical)
+        let wanted = &part.0.canonical;
+        let Some(qualified) = &self.0.qualified else {
+            return self.0.canonical.find(wanted);
+        };
+        qualified.find(wanted).or_else(|| {
+            let found = self.0.canonical.find(wanted)?;
+            Some(match found {
+                Found::Main if wanted.is_unqualified() => Found::Unqualified,
+                found => found,
+            })
+        })
     }
 
     /// Whether a block of code that it executes contains a part.
@@ -114,7 +132,9 @@ impl Deref for Sql {
 
 impl PartialEq for Sql {
     fn eq(&self, other: &Self) -> bool {
-        self.0.text == other.0.text && self.0.canonical == other.0.canonical
+        self.0.text == other.0.text
+            && self.0.canonical == other.0.canonical
+            && self.0.qualified == other.0.qualified
     }
 }
 
@@ -122,7 +142,7 @@ impl Eq for Sql {}
 
 impl From<String> for Sql {
     fn from(text: String) -> Self {
-        Self::new(text, &BTreeSet::new())
+        Self::new(text, Meanings::default())
     }
 }
 

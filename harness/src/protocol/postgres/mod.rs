@@ -60,7 +60,7 @@ mod shared;
 mod spelled;
 mod startup;
 pub(crate) mod subject;
-mod temporary;
+mod table_names;
 mod transaction;
 mod undoing;
 mod value;

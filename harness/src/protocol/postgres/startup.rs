@@ -10,6 +10,7 @@ use super::connection::{Connection, Ending};
 use super::ending::refuse;
 use super::frame::{self, Body, Malformed, lossy};
 use super::shared::Shared;
+use crate::sql::of_search_path;
 use crate::tap::wire::{self, Side, ended};
 use crate::tap::{ConnectionContext, Extent};
 
@@ -114,6 +115,10 @@ pub(super) async fn serve(
         Connection::new(context, client, Side::new(upstream), shared.watch.clone());
     connection.session.reads_rows = shared.watch.is_needed();
     connection.session.elsewhere = shared.elsewhere(database(&startup[8..]));
+    connection
+        .session
+        .transaction
+        .begin_session(schema(&startup[8..]));
     connection.session.prepared = shared.prepared;
     let mut key = None;
     let ending = match connection.authenticate(&startup, &keys, &mut key).await {
@@ -211,6 +216,38 @@ fn database(parameters: &[u8]) -> Option<String> {
         }
     }
     user
+}
+
+/// The schema that a startup packet has tables looked for in first.
+fn schema(parameters: &[u8]) -> Option<String> {
+    let mut parameters = Body::new(b'0', parameters);
+    let mut path = None;
+    while let (Ok(name), Ok(value)) = (
+        parameters.text("a parameter's name"),
+        parameters.text("a parameter's value"),
+    ) {
+        match name {
+            b"search_path" => path = Some(lossy(value)),
+            b"options" => path = path.or_else(|| search_path_of(&lossy(value))),
+            _ => {}
+        }
+    }
+    of_search_path(&path?)
+}
+
+/// The search path in options as `postgres` takes them: `-c search_path=shop,public`.
+fn search_path_of(options: &str) -> Option<String> {
+    let (_, setting) = options.rsplit_once("search_path=")?;
+    let mut path = String::new();
+    let mut signs = setting.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            '\\' => path.extend(signs.next()),
+            ' ' => break,
+            sign => path.push(sign),
+        }
+    }
+    Some(path)
 }
 
 /// Passes a cancellation on if it is for one of this tap's own connections.

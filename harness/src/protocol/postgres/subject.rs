@@ -267,9 +267,11 @@ fn transaction(
 /// wrote nothing: it met a conflict, or found no row.
 fn effect(statement: &Statement, text: &Sql) -> Option<Effect> {
     match (statement.sql.find(text)?, statement.wrote) {
-        (Found::Main, Some(0)) => None,
-        (Found::Main, Some(rows)) => Some(Effect::Rows(rows)),
-        (Found::Aside, _) | (Found::Main, None) => Some(Effect::Untold(statement.sql.to_string())),
+        (Found::Main | Found::Unqualified, Some(0)) => None,
+        (Found::Main | Found::Unqualified, Some(rows)) => Some(Effect::Rows(rows)),
+        (Found::Aside, _) | (Found::Main | Found::Unqualified, None) => {
+            Some(Effect::Untold(statement.sql.to_string()))
+        }
     }
 }
 

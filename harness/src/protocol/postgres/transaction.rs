@@ -1,7 +1,7 @@
 //! What the open transaction executed, and when it became durable.
 
 use super::names::Executed;
-use super::temporary::Temporary;
+use super::table_names::TableNames;
 use super::undoing;
 use crate::sql::Kind;
 use crate::tap::{Statement, TransactionStatus};
@@ -15,9 +15,9 @@ pub(super) struct Transaction {
     /// statements that only mark a transaction.
     executed: Vec<Executed>,
     savepoints: Vec<Savepoint>,
-    temporary: Temporary,
-    /// The temporary tables before it opened.
-    before: Temporary,
+    tables: TableNames,
+    /// What names meant before it opened.
+    before: TableNames,
 }
 
 /// An open savepoint, with what there was before.
@@ -25,7 +25,7 @@ pub(super) struct Transaction {
 struct Savepoint {
     name: String,
     executed: usize,
-    temporary: Temporary,
+    tables: TableNames,
 }
 
 impl Default for Transaction {
@@ -34,13 +34,19 @@ impl Default for Transaction {
             status: TransactionStatus::Idle,
             executed: Vec::new(),
             savepoints: Vec::new(),
-            temporary: Temporary::default(),
-            before: Temporary::default(),
+            tables: TableNames::default(),
+            before: TableNames::default(),
         }
     }
 }
 
 impl Transaction {
+    /// The session begins, and looks for tables in a schema of its own choice first.
+    pub(super) fn begin_session(&mut self, schema: Option<String>) {
+        self.tables.begin(schema);
+        self.before.clone_from(&self.tables);
+    }
+
     pub(super) fn status(&self) -> TransactionStatus {
         self.status
     }
@@ -99,7 +105,7 @@ impl Transaction {
             Kind::Savepoint(name) => self.savepoints.push(Savepoint {
                 name,
                 executed: self.executed.len(),
-                temporary: self.temporary.clone(),
+                tables: self.tables.clone(),
             }),
             Kind::Release(name) => {
                 if let Some(at) = self.savepoint(&name) {
@@ -109,7 +115,7 @@ impl Transaction {
             Kind::RollbackTo(name) => {
                 if let Some(at) = self.savepoint(&name) {
                     self.executed.truncate(self.savepoints[at].executed);
-                    self.temporary.clone_from(&self.savepoints[at].temporary);
+                    self.tables.clone_from(&self.savepoints[at].tables);
                     self.savepoints.truncate(at + 1);
                 }
             }
@@ -135,16 +141,24 @@ impl Transaction {
         }
         match &executed.kind {
             Kind::CreateTemporary { name, until_commit } => {
-                self.temporary.create(name, *until_commit);
+                self.tables.create(name, *until_commit);
             }
-            Kind::Drop(tables) => self.temporary.drop(tables),
-            Kind::DiscardAll | Kind::DiscardTemporary => self.temporary = Temporary::default(),
+            Kind::Drop(tables) => self.tables.drop(tables),
+            Kind::DiscardTemporary => self.tables.discard_temporary(),
+            Kind::DiscardAll => {
+                self.tables.discard_temporary();
+                self.tables.look_where_it_did_at_first();
+            }
+            Kind::SearchPath {
+                schema,
+                until_commit,
+            } => self.tables.look_in(schema.clone(), *until_commit),
+            Kind::ResetSearchPath => self.tables.look_where_it_did_at_first(),
             _ => {}
         }
         executed.statement.wrote = wrote;
-        let names = self.temporary.names();
-        if !names.is_empty() {
-            executed.statement.sql = executed.statement.sql.with_temporary(names);
+        if let Some(meanings) = self.tables.meanings() {
+            executed.statement.sql = executed.statement.sql.in_session(meanings);
         }
         // Only a portal that was executed in part is executed again.
         if !tag.is_empty() {
@@ -185,8 +199,8 @@ impl Transaction {
 
     fn committed(&mut self) -> impl Iterator<Item = Statement> + use<> {
         self.savepoints.clear();
-        self.temporary.commit();
-        self.before.clone_from(&self.temporary);
+        self.tables.commit();
+        self.before.clone_from(&self.tables);
         let mut executed = std::mem::take(&mut self.executed);
         undoing::apply(&mut executed);
         executed.into_iter().map(|executed| executed.statement)
@@ -195,7 +209,7 @@ impl Transaction {
     fn rolled_back(&mut self) {
         self.executed.clear();
         self.savepoints.clear();
-        self.temporary.clone_from(&self.before);
+        self.tables.clone_from(&self.before);
     }
 
     fn savepoint(&self, name: &str) -> Option<usize> {
@@ -323,6 +337,48 @@ mod tests {
                 "commit"
             ],
             "insert into a"
+        ));
+    }
+
+    #[test]
+    fn a_table_without_a_schema_is_one_of_the_search_path() {
+        let (set, insert) = (
+            "set search_path to shop, public",
+            "insert into a values (1)",
+        );
+        let qualified = "insert into shop.a";
+        assert!(finds(&[set, insert], qualified));
+        assert!(finds(&["set schema 'shop'", insert], qualified));
+        assert!(finds(
+            &["SET SESSION search_path = \"shop\"", insert],
+            qualified
+        ));
+        let by_function = "select pg_catalog.set_config('search_path', 'shop', false)";
+        assert!(finds(&[by_function, insert], qualified));
+        assert!(!finds(
+            &["set search_path to \"$user\", public, shop", insert],
+            qualified
+        ));
+        for undone in [
+            "reset search_path",
+            "set search_path to default",
+            "discard all",
+        ] {
+            assert!(!finds(&[set, undone, insert], qualified), "{undone}");
+        }
+        let local = "set local search_path to shop";
+        assert!(finds(&["begin", local, insert, "commit"], qualified));
+        assert!(!finds(
+            &["begin", local, "commit", "begin", insert, "commit"],
+            qualified
+        ));
+        assert!(!finds(
+            &["begin", set, "rollback", "begin", insert, "commit"],
+            qualified
+        ));
+        assert!(finds(
+            &["begin", set, "commit", "begin", insert, "commit"],
+            qualified
         ));
     }
 

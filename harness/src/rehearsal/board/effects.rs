@@ -115,7 +115,7 @@ impl Board {
 
 impl Board {
     /// Ends of which the system alone tells whether they stand, where it is not asked: rows that
-    /// are deleted again, and rows that a condition chose.
+    /// are deleted again, rows that a condition chose, and rows in a schema that is not told.
     pub(super) fn doubt_unbacked(&self, reply: &Reply) {
         let Reply::Postgres(reply) = reply else {
             return;
@@ -139,6 +139,14 @@ impl Board {
             }
             if let Some(statement) = chosen {
                 self.doubt_once(&untold(end, &statement.sql));
+            }
+            let unqualified = |statement: &&Statement| {
+                statement.wrote.is_some_and(|rows| rows > 0)
+                    && text_of(stage).and_then(|text| statement.sql.find(text))
+                        == Some(Found::Unqualified)
+            };
+            if let Some(statement) = reply.durable.iter().find(unqualified) {
+                self.doubt_once(&in_which_schema(end, &statement.sql));
             }
             let Some(deletion) = deletion_of(stage) else {
                 continue;
@@ -172,11 +180,7 @@ impl Board {
 /// Whether an insert of this stage takes its row from where a condition holds: its values
 /// say what was asked for, and not for whom a row was written.
 fn chooses_its_rows(stage: &Stage, statement: &Statement) -> bool {
-    let Binding::Boundary {
-        pattern: Pattern::Statement(text) | Pattern::Transaction(text),
-        ..
-    } = &stage.binding
-    else {
+    let Some(text) = text_of(stage) else {
         return false;
     };
     let written = statement.sql.to_string().to_ascii_lowercase();
@@ -188,16 +192,20 @@ fn chooses_its_rows(stage: &Stage, statement: &Statement) -> bool {
         && statement.sql.find(text) == Some(Found::Main)
 }
 
+/// The text by which the statements of a stage are known.
+fn text_of(stage: &Stage) -> Option<&Sql> {
+    match &stage.binding {
+        Binding::Boundary {
+            pattern: Pattern::Statement(text) | Pattern::Transaction(text),
+            ..
+        } => Some(text),
+        _ => None,
+    }
+}
+
 /// The statement that takes back what an end of this stage wrote.
 fn deletion_of(stage: &Stage) -> Option<Sql> {
-    let Binding::Boundary {
-        pattern: Pattern::Statement(text) | Pattern::Transaction(text),
-        ..
-    } = &stage.binding
-    else {
-        return None;
-    };
-    let text = text.to_string();
+    let text = text_of(stage)?.to_string();
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
         [insert, into, table, ..]
@@ -208,6 +216,15 @@ fn deletion_of(stage: &Stage) -> Option<Sql> {
         }
         _ => None,
     }
+}
+
+fn in_which_schema(stage: &StageName, sql: &str) -> String {
+    let shown = shortened(sql);
+    format!(
+        "the stage `{stage}` ends messages, and its session looks for the table of `{shown}` in a \
+         search_path of its own: name the table with its schema in the stage, or put a `claim` \
+         behind a total that counts the stage"
+    )
 }
 
 fn untold(stage: &StageName, sql: &str) -> String {
