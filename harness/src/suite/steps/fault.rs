@@ -99,7 +99,7 @@ pub(super) fn pack(manifest: &Arc<Manifest>) -> Vec<Step<Scene>> {
     pack.extend([
         Step::given("the {process} is held at {stage} of {message} until {message} has passed {stage}")
             .also(StepKind::When)
-            .doc("A barrier: the process waits at the stage until another message (or the same, by another process) got that far.")
+            .doc("A barrier: the process waits at the stage until another message (or the same, by another process) got that far. Where it did so already, nobody waits; of the same message at a stage of the same process only what comes later counts.")
             .example("Given the worker-1 is held at processing of M1 until M2 has passed committed")
             .group(GROUP)
             .checked(move |arguments, _| objections(held(&for_holds, arguments)))
@@ -232,10 +232,17 @@ fn synonyms(effect: &str) -> &'static str {
 }
 
 fn held(manifest: &Manifest, arguments: &Arguments) -> Result<Fault, StepError> {
+    let (message, stage) = (arguments.message(3), arguments.stage(4));
+    // Who is held may have got so far with the same message itself, on its way here: another
+    // process has to.
+    let own = message == arguments.message(2)
+        && manifest.stages[&stage]
+            .roles
+            .contains(&arguments.process(0).role);
     let effect = Effect::Hold(Some(Until {
-        message: arguments.message(3),
-        stage: arguments.stage(4),
-        ever: false,
+        message,
+        stage,
+        ever: !own,
     }));
     let point = point(manifest, arguments, 1)?;
     let whose = Whose::These(vec![arguments.message(2)]);
