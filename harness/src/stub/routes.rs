@@ -241,6 +241,12 @@ impl Routes {
         (message, job): (Option<&str>, Option<&str>),
     ) -> Option<ResponseMessage> {
         let key = store::key(&route.path, &request.path, job);
+        // What stands under a job's own id only the system can have put there.
+        let is_filled = message.is_none()
+            && self.played.iter().any(|PlayedRoute { route: other, .. }| {
+                matches!(other.method.as_str(), "PUT" | "POST" | "PATCH" | "*")
+                    && store::same_family(&other.path, &route.path)
+            });
         let plain = || match body {
             ReplyBody::Text(text) => ResponseMessage::new(status, text_type(text), text.clone()),
             ReplyBody::Empty | ReplyBody::Message => ResponseMessage::new(status, "", ""),
@@ -248,6 +254,7 @@ impl Routes {
         match request.method.as_str() {
             "GET" | "HEAD" => {
                 let first = match body {
+                    _ if is_filled => None,
                     ReplyBody::Text(text) => Some(Content {
                         media_type: text_type(text).to_owned(),
                         bytes: text.clone().into(),

@@ -1,5 +1,5 @@
 //! What a stub keeps: content by key, as it was put, posted and deleted. A message that was
-//! declared has its content from the beginning.
+//! declared has its content from the beginning, unless the system puts it there by its job.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -352,6 +352,27 @@ async fn a_stub_with_a_memory_gives_back_what_it_got_and_forgets_what_was_delete
 }
 
 #[tokio::test]
+async fn what_the_system_keeps_by_job_is_not_there_before_it_was_put() {
+    let stored = |method: &str, status| Route {
+        store: true,
+        write: None,
+        ..route(method, "/shelf/{job}", status, ReplyBody::Empty)
+    };
+    for (routes, at_first) in [
+        (vec![stored("GET", 200), stored("PUT", 201)], 404),
+        (vec![stored("GET", 200), stored("DELETE", 204)], 200),
+    ] {
+        let (stub, _) = started(routes).await;
+        let client = reqwest::Client::new();
+        let url = format!("http://{}/shelf/j-3", stub.address());
+        let get = async || client.get(&url).send().await.unwrap().status().as_u16();
+        assert_eq!(get().await, at_first);
+        client.put(&url).body("mine").send().await.unwrap();
+        assert_eq!(get().await, 200);
+    }
+}
+
+#[tokio::test]
 async fn answers_come_one_after_the_other_and_a_scripted_error_performs_nothing() {
     let reply = |status| RouteReply {
         status,
