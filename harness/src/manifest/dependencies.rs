@@ -18,7 +18,7 @@ use super::{
     Dependency, Place, Protocol, Provide, ReplyBody, Route, RouteReply, Template, redis,
     table_queue, tls,
 };
-use crate::ids::DependencyName;
+use crate::ids::{DependencyName, RoleName};
 
 pub(super) fn read_dependencies<'n>(
     cx: &mut Context<'n>,
@@ -53,7 +53,7 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
             span,
             what,
             written,
-            &["embedded", "container", "stub", "external"],
+            &["embedded", "container", "stub", "process", "external"],
         )?;
         Some((written, span))
     });
@@ -72,6 +72,9 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
         if written != "external" {
             table.refuse(cx, &["url"], "a dependency with `provide: external`");
         }
+        if written != "process" {
+            table.refuse(cx, &["process"], "a dependency with `provide: process`");
+        }
         if written != "container" {
             let own = "a dependency with `provide: container`";
             table.refuse(cx, &["image", "port", "environment"], own);
@@ -79,6 +82,7 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
         match written {
             "embedded" => Some(Provide::Embedded),
             "stub" => Some(Provide::Stub),
+            "process" => read_process(cx, &table),
             "container" => read_provided(cx, &table, protocol),
             _ => {
                 let url = read_url(cx, &table, name, protocol, allow_external.unwrap_or(true))?;
@@ -113,7 +117,7 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
         .map(|queues| Protocol::Redis { queues }),
         ProtocolName::Http => {
             let stub = table.get("provide").is_none_or(
-                |node| !matches!(&node.value, Value::Text(written) if written == "external" || written == "container"),
+                |node| !matches!(&node.value, Value::Text(written) if ["external", "container", "process"].contains(&written.as_str())),
             );
             let routes = match table.get("routes") {
                 None if stub => table.need(cx, "routes").map(|_| Vec::new()),
@@ -127,6 +131,15 @@ fn read_dependency<'n>(cx: &mut Context<'n>, name: &str, node: &'n Node) -> Opti
         protocol: protocol?,
         provide: provide?,
         allow_external: allow_external?,
+    })
+}
+
+/// The process that is the service.
+fn read_process<'n>(cx: &mut Context<'n>, table: &Table<'n>) -> Option<Provide> {
+    let (written, span) = table.need_text(cx, "process")?;
+    cx.listening(span, written, &table.what("process"))?;
+    Some(Provide::Process {
+        process: RoleName::new(written),
     })
 }
 
@@ -225,7 +238,7 @@ fn read_route<'n>(
     let job = read_place_of_route(cx, &table, "job", path);
     let group = read_place_of_route(cx, &table, "group", path);
     let key_header = match table.get("idempotency") {
-        Some(node) if stub => {
+        Some(node) => {
             let by_method = on.as_ref().is_none_or(|(method, _)| {
                 dependency::writes_by_method(method, store == Some(true))
             });
@@ -234,11 +247,11 @@ fn read_route<'n>(
             }
             read_idempotency(cx, node, &table.what("idempotency")).map(Some)
         }
-        _ => Some(None),
+        None => Some(None),
     };
     if !stub {
         let own = "a dependency with `provide: stub`";
-        let own_keys = ["store", "group", "idempotency", "reply", "replies"];
+        let own_keys = ["store", "reply", "replies"];
         table.refuse(cx, &own_keys, own);
     }
     let replies = read_replies(cx, &table, node.span, stub);

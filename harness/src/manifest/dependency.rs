@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 
 use super::{Place, Template};
+use crate::ids::RoleName;
 use crate::protocol::redis::RedisQueue;
 use crate::protocol::table::TableQueue;
 
@@ -44,7 +45,7 @@ pub enum Protocol {
     },
     /// Plain HTTP/1.1.
     Http {
-        /// What the harness answers when it plays the service (`provide: stub`).
+        /// What is asked of it, and what the harness answers when it plays it.
         routes: Vec<Route>,
     },
     /// Redis, or what speaks like it.
@@ -101,6 +102,11 @@ pub enum Provide {
         /// Its environment.
         environment: BTreeMap<String, String>,
     },
+    /// A process of the system, which listens.
+    Process {
+        /// Which.
+        process: RoleName,
+    },
     /// Somebody else's, at this URL.
     External {
         /// Where it answers.
@@ -152,7 +158,7 @@ pub struct DeadLetter {
     pub setbacks: Option<Template>,
 }
 
-/// One route of a stub.
+/// One route of an outside service.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The method.

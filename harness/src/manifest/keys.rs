@@ -35,7 +35,7 @@ tables! {
         "settings" "messages" "stages" "totals" "terminal" "replay" "order" "resting" "attempts" "operator"
         "observations" "background" "consumption" "findings" "explore" "defects" "limits" "driver" "profiles";
     COMMAND: "command" = "command" "environment";
-    DEPENDENCY: "dependency" = "protocol" "provide" "url" "image" "port"
+    DEPENDENCY: "dependency" = "protocol" "provide" "process" "url" "image" "port"
         "environment" "allow_external" "queues" "routes";
     QUEUE: "queue" = "attributes" "dead_letter" "consumed";
     REDIS_QUEUE: "queue of Redis" = "list" "stream" "sorted_set" "group" "processing" "claim"

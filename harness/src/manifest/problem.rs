@@ -559,7 +559,7 @@ impl ProtocolName {
     pub fn provisions(self) -> &'static [&'static str] {
         match self {
             Self::Postgres | Self::Sqs | Self::Redis => &["embedded", "container", "external"],
-            Self::Http => &["stub", "container", "external"],
+            Self::Http => &["stub", "process", "container", "external"],
         }
     }
 }

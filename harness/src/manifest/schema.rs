@@ -149,7 +149,7 @@ fn shape(table: &str, key: &str) -> &'static str {
         ("queue of Redis", "processing") | ("queue of PostgreSQL", "calls") => "text|[text]",
         ("dependency", "routes") => "[route]",
         ("dependency", "protocol") => "=postgres|=sqs|=http|=redis",
-        ("dependency", "provide") => "=embedded|=container|=stub|=external",
+        ("dependency", "provide") => "=embedded|=container|=stub|=process|=external",
         ("dependency", "port") => "number",
         ("dead_letter", "max_receives" | "attempts" | "setbacks") | ("exhausted", "limit") => {
             "scalar"

@@ -1,5 +1,6 @@
-//! Addresses at which processes reach each other: no tap stands there, and nothing is
-//! recorded. They stay the same through all incarnations of the process behind them.
+//! Addresses at which processes are reached that serve others. They stay the same through all
+//! incarnations of the process behind them. No tap stands there: where the process is a
+//! dependency, taps lead to its door.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::processes::Processes;
 use crate::ids::RoleName;
-use crate::manifest::{Backlog, Command, Manifest};
+use crate::manifest::{Backlog, Command, Manifest, Provide};
 
 /// The doors of one rehearsal, before anybody stands behind them.
 pub(super) struct Doors(Vec<(RoleName, TcpListener)>);
@@ -87,7 +88,8 @@ async fn pass(mut caller: TcpStream, behind: Option<SocketAddr>) {
     let _ = copy_bidirectional(&mut caller, &mut process).await;
 }
 
-/// The processes that some command or environment names by `${process.….}`.
+/// The processes that some command or environment names by `${process.….}`, and those that
+/// are dependencies.
 fn addressed(manifest: &Manifest) -> BTreeSet<RoleName> {
     let processes = manifest.processes.values().map(|process| &process.command);
     let operator = manifest.operator.values().map(|operator| &operator.command);
@@ -98,6 +100,14 @@ fn addressed(manifest: &Manifest) -> BTreeSet<RoleName> {
             Some(Backlog::Command(command)) => Some(command),
             _ => None,
         });
+    let served =
+        manifest
+            .dependencies
+            .values()
+            .filter_map(|dependency| match &dependency.provide {
+                Provide::Process { process } => Some(process.clone()),
+                _ => None,
+            });
     let commands = processes.chain(operator).chain(backlogs);
     commands
         .flat_map(Command::placeholders)
@@ -105,5 +115,6 @@ fn addressed(manifest: &Manifest) -> BTreeSet<RoleName> {
             let role = name.strip_prefix("process.")?.split('.').next()?;
             Some(RoleName::new(role))
         })
+        .chain(served)
         .collect()
 }

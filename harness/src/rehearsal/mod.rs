@@ -42,6 +42,7 @@ mod redrive;
 mod refusal;
 mod refused;
 pub(crate) mod search;
+mod services;
 mod settling;
 mod snapshot;
 mod surroundings;
@@ -74,15 +75,14 @@ pub use venue::{Venue, VenueError, VenueOptions};
 use self::board::Board;
 use self::dependencies::Dependencies;
 use self::doors::Doors;
-use self::messages::{Contents, Served};
+use self::messages::Contents;
 use self::processes::Processes;
 use crate::fault::Fault;
 use crate::history::{Event, History, HistoryError, SCHEMA};
 use crate::ids::{DependencyName, FaultId, MessageName, RoleName};
 use crate::judge::{Judgement, Ledger, judge_by};
-use crate::manifest::{Manifest, Protocol, Provide};
+use crate::manifest::Manifest;
 use crate::outage::{Injection, RealServer};
-use crate::stub::{Performed, PlayedRoute, Stub};
 
 /// A rehearsal could not go on, through no fault of the system.
 #[derive(Debug, thiserror::Error)]
@@ -191,7 +191,8 @@ impl Rehearsal {
         let doors = doors.map_err(RehearsalError::Door)?;
         let mut settings = plan.settings(&manifest);
         settings.extend(doors.values().map_err(RehearsalError::Door)?);
-        let stubs = start_stubs(&manifest, &settings, &contents, &late).await?;
+        let stubs = services::start_stubs(&manifest, &settings, &contents, &late).await?;
+        let witnessed = services::witnessed(&manifest, &settings, &contents, &late)?;
         let dependencies = venue
             .provide(&manifest, number, settings, stubs, plan.owned())
             .await?;
@@ -203,6 +204,7 @@ impl Rehearsal {
         let board = Board::new(Arc::clone(&manifest), history, queue_names);
         // Nothing calls a stub before a process runs, so the board is always there.
         assert!(late.set(board.clone()).is_ok(), "set once");
+        board.set_witnessed(witnessed);
         for (name, server) in &dependencies.servers {
             let server: Arc<dyn RealServer> = Arc::new(server.clone());
             board.outages().provide(name.clone(), server);
@@ -397,46 +399,4 @@ impl Rehearsal {
         let history = self.board.history();
         history.tally(|tally| tally.job(message).cloned())
     }
-}
-
-async fn start_stubs(
-    manifest: &Manifest,
-    settings: &BTreeMap<String, String>,
-    contents: &Arc<Contents>,
-    board: &Arc<std::sync::OnceLock<Board>>,
-) -> Result<BTreeMap<DependencyName, Stub>, RehearsalError> {
-    let mut stubs = BTreeMap::new();
-    for (name, dependency) in &manifest.dependencies {
-        let (Protocol::Http { routes }, Provide::Stub) =
-            (&dependency.protocol, &dependency.provide)
-        else {
-            continue;
-        };
-        let (told, of) = (Arc::clone(board), name.clone());
-        let on_performed = move |performed: &Performed| {
-            let Some(board) = told.get() else { return };
-            let request = format!("{} {}", performed.request.method, performed.request.path);
-            let subject = performed.job.clone().or_else(|| performed.message.clone());
-            board.performed(&of, request, subject, performed);
-        };
-        let lookup = |name: &str| settings.get(name).cloned();
-        let routes = routes
-            .iter()
-            .map(|route| PlayedRoute::new(route.clone(), &lookup))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(std::io::Error::other);
-        let stub = match routes {
-            Ok(routes) => {
-                let served = Served::new(contents, board);
-                Stub::start(routes, Arc::new(served), on_performed).await
-            }
-            Err(error) => Err(error),
-        };
-        let stub = stub.map_err(|source| RehearsalError::Stub {
-            dependency: name.clone(),
-            source,
-        })?;
-        stubs.insert(name.clone(), stub);
-    }
-    Ok(stubs)
 }

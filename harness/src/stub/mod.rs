@@ -10,6 +10,7 @@ mod keys;
 mod performed;
 mod routes;
 mod store;
+mod witnessed;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,6 +26,7 @@ pub use self::performed::Performed;
 use self::performed::Record;
 use self::routes::Routes;
 pub use self::routes::{PlayedRoute, UnplayableRoute};
+pub(crate) use self::witnessed::Witnessed;
 use crate::protocol::http::client::{Client, Incoming, Parting};
 use crate::tap::{Discard, HttpRequest};
 

@@ -31,6 +31,7 @@ mod generated_inputs;
 mod gherkin_libtest;
 mod gherkin_run;
 mod gherkin_toy;
+mod how_to;
 mod judge_bypass;
 mod judge_histories;
 mod manifest_load;

@@ -160,6 +160,9 @@ fn every_how_to_of_the_reference_has_a_manifest_that_loads() {
     for wanted in [
         "a relay",
         "a retry by a new copy",
+        "a batch callback",
+        "a fan-out",
+        "a service of your own",
         "a system without a queue",
         "a stub with a memory",
         "a FIFO queue",

@@ -120,7 +120,7 @@ impl Board {
         self.0.history.nudge();
     }
 
-    /// A service that the harness plays has answered a request.
+    /// An outside service has answered a request.
     pub(in crate::rehearsal) fn performed(
         &self,
         dependency: &DependencyName,

@@ -50,6 +50,7 @@ use crate::history::History;
 use crate::ids::{DependencyName, FaultId, Incarnation};
 use crate::manifest::Manifest;
 use crate::outage::Outages;
+use crate::stub::Witnessed;
 use crate::tap::Call;
 
 /// Who carries out what the board decides.
@@ -81,6 +82,8 @@ struct Inner {
     queues: BTreeMap<(DependencyName, String), String>,
     actor: OnceLock<Arc<dyn Actor>>,
     outages: Outages,
+    /// The outside services that the harness does not play.
+    witnessed: OnceLock<BTreeMap<DependencyName, Witnessed>>,
     /// The calls that were made, while somebody asks for them.
     sites: Mutex<Option<Vec<Kept>>>,
     /// The same as they passed, while somebody learns from them.
@@ -101,6 +104,7 @@ impl Board {
             queues,
             actor: OnceLock::new(),
             outages,
+            witnessed: OnceLock::new(),
             sites: Mutex::default(),
             recorded: Mutex::default(),
             state: Mutex::default(),
@@ -112,6 +116,14 @@ impl Board {
         assert!(
             self.0.actor.set(actor).is_ok(),
             "a board gets its actor once"
+        );
+    }
+
+    /// Tells the board what is asked of services that the harness does not play. Once.
+    pub(super) fn set_witnessed(&self, services: BTreeMap<DependencyName, Witnessed>) {
+        assert!(
+            self.0.witnessed.set(services).is_ok(),
+            "a board gets its services once"
         );
     }
 

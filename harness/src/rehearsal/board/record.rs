@@ -190,6 +190,7 @@ impl Board {
                 None => None,
             };
         }
+        self.note_performed(call, reply);
         for fact in facts::of(&self.0.manifest, call, reply) {
             orphans.extend(self.learn(call, fact, deliverable));
         }
@@ -202,6 +203,21 @@ impl Board {
         }
         self.0.history.nudge();
         orphans
+    }
+
+    /// What a service that the harness does not play performed, as its answer tells.
+    fn note_performed(&self, call: &Call, reply: &Reply) {
+        let (Request::Http(request), Reply::Http(answer)) = (&call.request, reply) else {
+            return;
+        };
+        let services = self.0.witnessed.get();
+        let service = services.and_then(|services| services.get(&call.dependency));
+        let performed = service.and_then(|it| it.performed(request, answer.status));
+        if let Some(performed) = performed {
+            let request = format!("{} {}", request.method, request.path);
+            let subject = performed.job.clone().or_else(|| performed.message.clone());
+            self.performed(&call.dependency, request, subject, &performed);
+        }
     }
 
     /// Whether a call asks for messages: whoever waits for work makes such calls for ever.

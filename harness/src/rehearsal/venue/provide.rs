@@ -9,7 +9,7 @@ use super::queues::{delete_queues, make_queues};
 use super::{Venue, VenueError};
 use crate::embedded::database::{Server, ServerOptions};
 use crate::ids::{DependencyName, RoleName};
-use crate::manifest::{Manifest, Protocol};
+use crate::manifest::{Manifest, Protocol, Provide};
 use crate::protocol::sqs::Names;
 use crate::protocol::table::Watch;
 use crate::rehearsal::dependencies::{Database, Dependencies};
@@ -83,22 +83,33 @@ impl Venue {
             queues,
             redis,
             stubs,
-            externals: self.externals(),
+            externals: self.externals(&settings),
             settings,
             manifest: Arc::clone(&self.manifest),
             servers,
         })
     }
 
-    fn externals(&self) -> BTreeMap<DependencyName, SocketAddr> {
+    /// Services that are not played by the harness: somebody else's, and processes, which
+    /// `settings` gives an address.
+    fn externals(
+        &self,
+        settings: &BTreeMap<String, String>,
+    ) -> BTreeMap<DependencyName, SocketAddr> {
         let http = |name: &&DependencyName| {
             let dependency = &self.manifest.dependencies[*name];
             matches!(dependency.protocol, Protocol::Http { .. })
         };
         let names = self.addresses.keys().filter(http);
-        names
-            .map(|name| (name.clone(), self.addresses[name]))
-            .collect()
+        let others = names.map(|name| (name.clone(), self.addresses[name]));
+        let processes = self.manifest.dependencies.iter().filter_map(|(name, it)| {
+            let Provide::Process { process } = &it.provide else {
+                return None;
+            };
+            let door = &settings[&format!("process.{process}.address")];
+            Some((name.clone(), door.parse().expect("a door has an address")))
+        });
+        others.chain(processes).collect()
     }
 
     /// A database server that this rehearsal alone uses, with its database. It is copied

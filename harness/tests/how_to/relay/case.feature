@@ -1,0 +1,14 @@
+Feature: A relay
+
+  Scenario: without a fault
+    Given the messages M1 to M3
+    When all messages are submitted
+    Then the totals are
+      | left in queue | 0 |
+
+  Scenario: with a death on the way
+    Given the messages M1 to M3
+    And the sorter is killed at sorted of M2 once
+    When all messages are submitted
+    Then the totals are
+      | left in queue | 0 |

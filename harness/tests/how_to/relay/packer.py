@@ -1,0 +1,9 @@
+from common import *
+
+PARCELS = os.environ["PARCELS"]
+table = database("packed (id text primary key)")
+client = queue(PARCELS)
+for message in each(client, PARCELS):
+    order = json.loads(message["Body"])["id"]
+    table.execute("insert into packed (id) values (%s) on conflict do nothing", (order,))
+    done(client, PARCELS, message)
