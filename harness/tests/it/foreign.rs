@@ -112,6 +112,23 @@ fn a_finding_is_what_the_manifest_makes_of_it() {
     }
 }
 
+/// A manifest that says that nobody takes messages from a queue is held against who does.
+#[test]
+fn a_queue_that_nobody_consumes_is_asked_by_nobody() {
+    let consumed = "second: { attributes: { VisibilityTimeout: 30 } }";
+    let unconsumed = "second: { attributes: { VisibilityTimeout: 30 }, consumed: false }";
+    let Some(scenarios) = run(&FOREIGN, "relay", &[(consumed, unconsumed)]) else {
+        return;
+    };
+    for scenario in scenarios {
+        assert_eq!(scenario["verdict"], "error", "{scenario}");
+        let report = scenario.to_string();
+        let told = "`queue/second` is said to be consumed by nobody";
+        assert!(report.contains(told), "{report}");
+        assert!(report.contains("the finisher asks it"), "{report}");
+    }
+}
+
 /// What no place reads is not judged, and that is told.
 #[test]
 fn what_celery_wraps_is_an_error_where_nobody_unwraps_it() {

@@ -9,11 +9,13 @@ const REDIS: Programs = Programs {
     imports: "import redis",
 };
 
-const CASES: [&str; 4] = [
+const CASES: [&str; 6] = [
     "list-second",
     "stream-group",
     "delayed-set",
     "kept-after-pop",
+    "two-owners",
+    "finished-dead-letter",
 ];
 
 #[test]
@@ -34,6 +36,16 @@ fn a_member_of_a_set_of_delays_moves_in_one_step() {
 #[test]
 fn what_is_popped_first_and_kept_afterwards_is_lost_in_between() {
     judged_as_expected(&REDIS, CASES[3]);
+}
+
+#[test]
+fn an_entry_that_its_owner_works_on_is_not_claimed() {
+    judged_as_expected(&REDIS, CASES[4]);
+}
+
+#[test]
+fn what_is_done_is_no_dead_letter() {
+    judged_as_expected(&REDIS, CASES[5]);
 }
 
 #[test]
