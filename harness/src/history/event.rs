@@ -349,6 +349,10 @@ pub enum Event {
         /// The group of jobs that it was for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
+        /// Whether the request carried nothing in which anybody could name anything: no body,
+        /// no query, no header beyond those of the protocol, and a path without a place for it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        bare: bool,
         /// The status code it answered.
         status: u16,
     },

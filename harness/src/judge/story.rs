@@ -268,6 +268,7 @@ impl Story {
             job: Some(job(message)),
             others: Vec::new(),
             group: None,
+            bare: false,
             status: 202,
         })
     }

@@ -33,6 +33,35 @@ pub struct Performed {
     pub stray: bool,
 }
 
+/// Headers that name nothing: of the connection, of the body, of who asks.
+const PLAIN: [&str; 10] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+    "user-agent",
+];
+
+impl Performed {
+    /// Whether the request carried nothing in which anybody could name anything.
+    pub fn is_bare(&self) -> bool {
+        let request = &self.request;
+        let written = format!("{} {}", request.method, request.path);
+        let plain = |(name, _): &(String, String)| {
+            PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name))
+        };
+        request.body.is_empty()
+            && request.query.as_ref().is_none_or(|query| query.is_empty())
+            && self.route.as_ref() == Some(&written)
+            && request.headers.iter().all(plain)
+    }
+}
+
 type Told = Box<dyn Fn(&Performed) + Send + Sync>;
 
 /// Counts and tells.

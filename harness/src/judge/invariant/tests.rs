@@ -290,6 +290,7 @@ mod writing {
                 job: Some(crate::judge::story::job("M1")),
                 others: Vec::new(),
                 group: None,
+                bare: false,
                 status: 202,
             })
             .accepted("M1")

@@ -160,6 +160,7 @@ fn a_write_whose_job_cannot_be_told_is_asked_for() {
             job: job.map(str::to_owned),
             others: Vec::new(),
             group: None,
+            bare: false,
             status: 202,
         })
     };

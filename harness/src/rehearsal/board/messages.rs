@@ -157,6 +157,7 @@ impl Board {
             job,
             others,
             group: performed.group.clone(),
+            bare: performed.is_bare(),
             status: performed.status,
         });
         if let Some(job) = unnamed {
