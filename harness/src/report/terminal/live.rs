@@ -24,7 +24,8 @@ const NAME: usize = 36;
 pub(super) struct Live {
     bars: MultiProgress,
     whole: ProgressBar,
-    more: ProgressBar,
+    /// How many more run than are shown: no line where it is none.
+    more: Option<ProgressBar>,
     running: BTreeMap<ScenarioId, Now>,
     paint: Paint,
     experience: Experience,
@@ -67,12 +68,11 @@ impl Live {
     pub(super) fn new<W: Write + Send + 'static>(screen: Screen<W>, paint: Paint) -> Self {
         let target = ProgressDrawTarget::term_like_with_hz(Box::new(screen), 10);
         let bars = MultiProgress::with_draw_target(target);
-        let more = bars.add(ProgressBar::new(0).with_style(line()));
         let whole = bars.add(ProgressBar::new(0).with_style(line()));
         Self {
             bars,
             whole,
-            more,
+            more: None,
             running: BTreeMap::new(),
             paint,
             experience: Experience::default(),
@@ -124,7 +124,8 @@ impl Live {
 
     fn bar(&self) -> ProgressBar {
         let bar = ProgressBar::new(0).with_style(line());
-        self.bars.insert_before(&self.more, bar)
+        let below = self.more.as_ref().unwrap_or(&self.whole);
+        self.bars.insert_before(below, bar)
     }
 
     /// A step began: nothing is remarked of it yet.
@@ -187,10 +188,17 @@ impl Live {
             .values()
             .filter(|now| now.bar.is_none())
             .count();
-        self.more.set_message(match hidden {
-            0 => String::new(),
-            hidden => format!("  and {hidden} more"),
-        });
+        if hidden == 0 {
+            if let Some(more) = self.more.take() {
+                self.bars.remove(&more);
+            }
+        } else {
+            let more = self.more.get_or_insert_with(|| {
+                let bar = ProgressBar::new(0).with_style(line());
+                self.bars.insert_before(&self.whole, bar)
+            });
+            more.set_message(format!("  and {hidden} more"));
+        }
         if !self.ended.is_empty() && (!self.running.is_empty() || self.whole.position() > 0) {
             let message = [self.failures(), self.rest()].into_iter().flatten();
             let message = message.collect::<Vec<_>>().join(" · ");
@@ -251,7 +259,9 @@ impl Live {
                 self.bars.remove(bar);
             }
         }
-        self.bars.remove(&self.more);
+        if let Some(more) = self.more.take() {
+            self.bars.remove(&more);
+        }
         self.bars.remove(&self.whole);
         // There is nothing left to be seen; what cannot be written to is gone anyway.
         let _ = self.bars.clear();
@@ -292,6 +302,77 @@ mod tests {
             seed: 1,
             repetition: None,
         })
+    }
+
+    /// The lines that stand on a terminal after these bytes.
+    fn shown(bytes: &[u8]) -> Vec<String> {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let (mut lines, mut row, mut column) = (vec![String::new()], 0_usize, 0_usize);
+        let mut rest = text.as_str();
+        while let Some(first) = rest.chars().next() {
+            if let Some(sequence) = rest.strip_prefix("\u{1b}[") {
+                let end = sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                let count = sequence[..end].parse().unwrap_or(1);
+                match sequence.as_bytes()[end] {
+                    b'A' => row = row.checked_sub(count).expect("above the screen"),
+                    b'B' => row += count,
+                    b'K' if &sequence[..end] == "2" => lines[row].clear(),
+                    b'K' => lines[row] = lines[row].chars().take(column).collect(),
+                    b'J' => lines.truncate(row + 1),
+                    _ => {}
+                }
+                rest = &sequence[end + 1..];
+            } else {
+                match first {
+                    '\r' => column = 0,
+                    '\n' => row += 1,
+                    letter => {
+                        let mut line: Vec<char> = lines[row].chars().collect();
+                        line.resize(line.len().max(column + 1), ' ');
+                        line[column] = letter;
+                        lines[row] = line.into_iter().collect();
+                        column += 1;
+                    }
+                }
+                rest = &rest[first.len_utf8()..];
+            }
+            lines.resize(lines.len().max(row + 1), String::new());
+        }
+        lines
+    }
+
+    #[test]
+    fn what_stands_above_the_view_stays_however_often_it_is_drawn() {
+        // With lines to spare, and with more that run than are shown.
+        for count in [2, 14] {
+            let kept = Kept::default();
+            let screen = Screen::new(kept.clone(), || Some(100));
+            let mut live = Live::new(screen, Paint { colour: false });
+            let infos: Vec<_> = (0..count).map(info).collect();
+            let write = |text: &str| kept.clone().write_all(text.as_bytes()).unwrap();
+            write("the run\r\n");
+            live.begin(&infos, count, Experience::default());
+            for (number, info) in infos.iter().enumerate() {
+                live.started(ScenarioId(number), info);
+            }
+            for (number, info) in infos.iter().enumerate() {
+                live.step(ScenarioId(number), "When all messages are submitted");
+                for _ in 0..3 {
+                    live.tick();
+                    live.aside(|| ());
+                }
+                live.ended(ScenarioId(number), info, Exit::Failed);
+                live.aside(|| write(&format!("ended {number}\r\n")));
+            }
+            live.end();
+            let seen = shown(&kept.0.lock().unwrap());
+            let mut seen = seen.iter().map(|line| line.trim_end());
+            assert_eq!(seen.next(), Some("the run"));
+            for number in 0..count {
+                assert_eq!(seen.next(), Some(format!("ended {number}").as_str()));
+            }
+            assert!(seen.all(str::is_empty), "the view is taken away");
+        }
     }
 
     #[test]

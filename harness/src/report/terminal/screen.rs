@@ -139,8 +139,11 @@ impl<W: Write + Send> TermLike for Screen<W> {
         if text == "\r" {
             return self.put(text);
         }
-        let filler = text.bytes().all(|byte| byte == b' ');
-        let line_break = self.with_frame(|frame| {
+        let blank = text.bytes().all(|byte| byte == b' ');
+        let (filler, line_break) = self.with_frame(|frame| {
+            // Nothing, where a line is to begin, is a line with nothing in it.
+            let begins = frame.ended || frame.lines.is_empty();
+            let filler = blank && !(text.is_empty() && begins);
             let after = frame.ended && !filler;
             if filler {
                 frame.ended = true;
@@ -148,7 +151,7 @@ impl<W: Write + Send> TermLike for Screen<W> {
                 frame.lines.push(console::measure_text_width(text));
                 frame.ended = false;
             }
-            after
+            (filler, after)
         });
         match (filler, line_break) {
             (true, _) => self.put("\x1b[K"),
