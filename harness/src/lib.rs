@@ -27,4 +27,5 @@ pub mod stage;
 pub mod stub;
 pub mod suite;
 pub mod tap;
+mod text;
 pub mod timeline;

@@ -350,7 +350,7 @@ impl Library {
             path: path.to_owned(),
             source,
         };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let text = crate::text::read(path).map_err(unreadable)?;
         let feature = match read(&FeatureText::new(path.display().to_string(), &text)) {
             Ok(feature) => Some(feature),
             Err(problems) => {

@@ -40,7 +40,7 @@ impl Manifest {
     /// # Errors
     /// The file cannot be read, or holds mistakes: all of them are reported together.
     pub fn load(path: &Path) -> Result<Self, ManifestError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ManifestError::Unreadable {
+        let text = crate::text::read(path).map_err(|source| ManifestError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
