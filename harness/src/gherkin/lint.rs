@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cucumber::gherkin::{self, EnvError, GherkinEnv};
 
 use super::chunk;
+use super::heading;
 use super::parameter::nearest;
 use super::problem::{FeatureText, Problem, ProblemKind};
 
@@ -44,6 +45,9 @@ pub(super) fn problems(text: &Arc<FeatureText>, feature: &gherkin::Feature) -> V
     }
     for scenario in feature.scenarios.iter().chain(ruled) {
         lint.scenario(scenario);
+    }
+    for (line, keyword) in heading::misspelt(text) {
+        lint.add(line, ProblemKind::Heading { keyword });
     }
     lint.problems.sort_by_key(|problem| problem.span.start);
     lint.problems
@@ -257,7 +261,12 @@ fn locate(text: &Arc<FeatureText>) -> Vec<Problem> {
             )];
         }
     }
-    vec![Problem::at_line(text, fault, ProblemKind::Unreadable)]
+    let help = heading::mending(lines[fault - 1]);
+    vec![Problem::at_line(
+        text,
+        fault,
+        ProblemKind::Unreadable { help },
+    )]
 }
 
 #[cfg(test)]

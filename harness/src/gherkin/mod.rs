@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod exit;
 mod feature;
+mod heading;
 mod interrupt;
 pub mod libtest;
 mod lint;

@@ -93,7 +93,10 @@ impl Problem {
 pub enum ProblemKind {
     /// The parser does not understand this line.
     #[error("this line is no Gherkin here")]
-    Unreadable,
+    Unreadable {
+        /// How to mend it, where the line tells.
+        help: Option<String>,
+    },
     /// The language that the file asks for is unknown.
     #[error("the language of the file is not supported")]
     Language,
@@ -130,6 +133,12 @@ pub enum ProblemKind {
     Keyword {
         /// The keyword that was probably meant.
         keyword: String,
+    },
+    /// A heading that is misspelt counts as description.
+    #[error("this line would be taken as description: it begins with no `{keyword}:`")]
+    Heading {
+        /// The heading that was probably meant.
+        keyword: &'static str,
     },
     /// No phrase fits.
     #[error("no step of the vocabulary reads `{text}`")]
@@ -208,9 +217,11 @@ impl ProblemKind {
 
     fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Unreadable => "a step begins with Given, When, Then, And or But; what stands \
-                                 before the first `Feature:` can only be tags and comments"
-                .to_owned(),
+            Self::Unreadable { help } => help.clone().unwrap_or_else(|| {
+                "a step begins with Given, When, Then, And or But; what stands before the first \
+                 `Feature:` can only be tags and comments"
+                    .to_owned()
+            }),
             Self::Language => "write `# language: en`, or another that Gherkin has".to_owned(),
             Self::NoFeature => "begin the file with `Feature: …`".to_owned(),
             Self::UnevenRow { .. } => {
@@ -224,6 +235,7 @@ impl ProblemKind {
                 .unwrap_or_else(|| "add the column to the examples' heading".to_owned()),
             Self::NoSteps => "add steps, or take the scenario away".to_owned(),
             Self::Keyword { keyword } => format!("write `{keyword} …`"),
+            Self::Heading { keyword } => format!("write `{keyword}: …`"),
             Self::Undefined { nearest, meant, .. } => {
                 let told = meant.as_ref().map_or_else(String::new, Meant::told);
                 let meant = match nearest.as_slice() {
@@ -268,7 +280,10 @@ impl ProblemKind {
 
     fn label(&self) -> &'static str {
         match self {
-            Self::Unreadable | Self::Keyword { .. } | Self::NoFeature => "this line",
+            Self::Unreadable { .. }
+            | Self::Keyword { .. }
+            | Self::Heading { .. }
+            | Self::NoFeature => "this line",
             Self::Language | Self::Complaint { .. } => "here",
             Self::UnevenRow { .. } => "this row",
             Self::NoRows => "these examples",
