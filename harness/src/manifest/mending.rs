@@ -23,6 +23,11 @@ impl Defect {
             Self::KeyDoesNotFit { key, belongs, .. } => {
                 format!("remove `{key}`, or make this {belongs}")
             }
+            Self::WrongType { what, .. } if what == "the manifest" => {
+                "describe the system in it: `rehearse init` writes a first one, `rehearse help \
+                 manifest` explains each key"
+                    .to_owned()
+            }
             Self::WrongType { expected, found, .. } => mend_type(expected, found),
             Self::Empty { .. } => "put something in it".to_owned(),
             Self::OutOfRange { least, most, .. } => format!("write a number from {least} to {most}"),
@@ -205,6 +210,7 @@ fn mend_type(expected: &str, found: &str) -> String {
         (wanted, "a number" | "a truth value") if wanted.starts_with("a text") => {
             "put it in quotes".to_owned()
         }
+        ("a whole number", "a text") => "write a whole number, without quotes".to_owned(),
         (_, "nothing") => format!("write {expected} behind the colon"),
         _ => format!("write {expected}"),
     }

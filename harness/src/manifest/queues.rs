@@ -11,7 +11,7 @@ use super::node::{Node, Value};
 use super::placeholders::Placeholders;
 use super::problem::{Defect, Noun};
 use super::suggestion::nearest;
-use super::table::{Table, named, named_things, number, template};
+use super::table::{Table, named, named_things, template};
 use super::{DeadLetter, Queue, Template};
 
 /// The attributes of a queue that a client may set.
@@ -29,6 +29,16 @@ pub(super) const QUEUE_ATTRIBUTES: &[&str] = &[
     "ReceiveMessageWaitTimeSeconds",
     "SqsManagedSseEnabled",
     "VisibilityTimeout",
+];
+
+/// Those that are whole numbers, with what SQS takes.
+const NUMBERS: &[(&str, u64, u64)] = &[
+    ("DelaySeconds", 0, 900),
+    ("KmsDataKeyReusePeriodSeconds", 60, 86_400),
+    ("MaximumMessageSize", 1_024, 1_048_576),
+    ("MessageRetentionPeriod", 60, 1_209_600),
+    ("ReceiveMessageWaitTimeSeconds", 0, 20),
+    ("VisibilityTimeout", 0, 43_200),
 ];
 
 /// Those that only a FIFO queue has.
@@ -121,7 +131,15 @@ fn read_attributes<'n>(
             );
             whole = false;
         }
-        match template(cx, value, &format!("`{name}` in {title}"), placeholders) {
+        let what = format!("`{name}` in {title}");
+        let number = NUMBERS.iter().find(|(number, ..)| *number == name);
+        if let Some((_, least, most)) = number
+            && !is_number(cx, value, &what, (*least, *most))
+        {
+            whole = false;
+            continue;
+        }
+        match template(cx, value, &what, placeholders) {
             Some(value) => _ = attributes.insert(name.to_owned(), value),
             None => whole = false,
         }
@@ -144,6 +162,31 @@ fn read_attributes<'n>(
         }
     }
     whole.then_some(attributes)
+}
+
+/// Whether a value is a whole number in a range, in quotes or not, or has placeholders:
+/// what these come to is known in a scenario.
+fn is_number(cx: &mut Context<'_>, node: &Node, what: &str, (least, most): (u64, u64)) -> bool {
+    let written = match &node.value {
+        Value::Number(written) => written,
+        Value::Text(written) if !written.contains("${") => written,
+        // Told where the template is read.
+        _ => return true,
+    };
+    let fits = written
+        .parse()
+        .is_ok_and(|number| (least..=most).contains(&number));
+    if !fits {
+        let (what, written) = (what.to_owned(), written.clone());
+        let defect = Defect::OutOfRange {
+            what,
+            written,
+            least,
+            most,
+        };
+        cx.report(node.span, defect);
+    }
+    fits
 }
 
 fn read_dead_letter<'n>(
@@ -170,8 +213,8 @@ fn read_dead_letter<'n>(
     });
     let what = table.what("max_receives");
     let max_receives = table.need(cx, "max_receives").and_then(|node| {
-        if matches!(node.value, Value::Number(_)) {
-            number(cx, node, what.clone(), (1, 1000))?;
+        if !is_number(cx, node, &what, (1, 1000)) {
+            return None;
         }
         template(cx, node, &what, placeholders)
     });
