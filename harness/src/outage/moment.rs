@@ -51,7 +51,7 @@ pub enum MomentFault {
     Form(String),
     /// A name in it is unknown.
     #[error(
-        "`{name}` is neither a stage nor a total; the stages are {stages}, the totals {totals}"
+        "`{name}` is neither a stage nor a total; the stages are {stages}, the totals {totals}; a time is written `2s`, a count `5 calls`"
     )]
     Unknown {
         /// Which.

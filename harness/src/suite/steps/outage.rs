@@ -216,7 +216,23 @@ fn whose(phrase: &str) -> &'static str {
 }
 
 fn status(arguments: &Arguments, position: usize) -> ErrorReply {
-    ErrorReply::Status(u16::try_from(arguments.int(position)).unwrap_or(500))
+    // What is out of range is refused by the check of the step.
+    ErrorReply::Status(u16::try_from(arguments.int(position)).unwrap_or(0))
+}
+
+/// Whether a dependency can answer so.
+fn check_reply(
+    manifest: &Manifest,
+    dependency: &DependencyName,
+    reply: &ErrorReply,
+) -> Result<(), StepError> {
+    match reply {
+        ErrorReply::Status(status) if !(200..600).contains(status) => Err(StepError::invalid(
+            "it can answer with no such status; write 200 to 599",
+        )),
+        ErrorReply::Code(code) => super::fault::check_code(manifest.protocol_of(dependency), code),
+        ErrorReply::Status(_) => Ok(()),
+    }
 }
 
 /// The outage that a step and its table say, or all that is wrong with them.
@@ -227,6 +243,9 @@ fn outage(
     table: Option<&Table>,
 ) -> Result<Outage, Vec<Objection>> {
     let mut wrong = super::objections(check_way(manifest, &dependency, &way));
+    if let Way::Answers(reply) | Way::PerformsAndAnswers(reply) = &way {
+        wrong.extend(super::objections(check_reply(manifest, &dependency, reply)));
+    }
     let names = names(manifest);
     let mut outage = Outage {
         dependency,
