@@ -65,7 +65,7 @@ pub(super) struct ExploreArguments {
     #[arg(long)]
     unmerged: bool,
     /// How many rehearsals run side by side [default: two for each core]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = super::figure::from_one)]
     jobs: Option<NonZeroUsize>,
     /// Only the K-th of N shares of the points; `rehearse merge` puts them together
     #[arg(long, value_name = "K/N")]
@@ -91,7 +91,8 @@ pub(super) struct ExploreArguments {
     #[arg(long, value_name = "DRIVER")]
     driver: Option<DriverKind>,
     /// Every random choice comes from it
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N",
+        value_parser = super::figure::whole, default_value_t = 1)]
     seed: u64,
 }
 

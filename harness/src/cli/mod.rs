@@ -5,6 +5,7 @@ mod check;
 mod clean;
 mod environment;
 mod explore;
+mod figure;
 mod glue;
 mod init;
 mod judge;

@@ -72,7 +72,7 @@ pub(super) struct ProveArguments {
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = patience)]
     patience: Duration,
     /// How many scenarios run side by side [default: two for each core]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = super::figure::from_one)]
     jobs: Option<NonZeroUsize>,
     /// Only the K-th of N shares of the variants
     #[arg(long, value_name = "K/N")]
@@ -95,7 +95,8 @@ pub(super) struct ProveArguments {
     #[arg(long, value_name = "DRIVER")]
     driver: Option<DriverKind>,
     /// Every random choice comes from it
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N",
+        value_parser = super::figure::whole, default_value_t = 1)]
     seed: u64,
 }
 

@@ -34,7 +34,8 @@ pub(super) struct RecordArguments {
     #[arg(long, value_name = "DRIVER")]
     driver: Option<DriverKind>,
     /// Every random choice comes from it
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N",
+        value_parser = super::figure::whole, default_value_t = 1)]
     seed: u64,
 }
 

@@ -87,6 +87,7 @@ pub(super) struct RunArguments {
         long,
         short,
         value_name = "N",
+        value_parser = super::figure::from_one,
         env = "REHEARSE_JOBS",
         hide_env_values = true
     )]
@@ -95,6 +96,7 @@ pub(super) struct RunArguments {
     #[arg(
         long,
         value_name = "N",
+        value_parser = super::figure::from_one,
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "1",
@@ -106,6 +108,7 @@ pub(super) struct RunArguments {
     #[arg(
         long,
         value_name = "N",
+        value_parser = super::figure::from_one,
         default_value = "1",
         env = "REHEARSE_REPEAT",
         hide_env_values = true
@@ -169,6 +172,7 @@ pub(super) struct RunArguments {
     #[arg(
         long,
         value_name = "N",
+        value_parser = super::figure::whole,
         default_value_t = SEED,
         env = "REHEARSE_SEED",
         hide_env_values = true
@@ -194,6 +198,21 @@ impl RunArguments {
 impl SelectionArguments {
     pub(super) fn pick(&self, manifest: &ManifestArgument) -> Result<Picked, Halt> {
         let usual = manifest.beside(FEATURES);
+        if self.places.is_empty() && !usual.exists() {
+            let usual = usual.display();
+            if !manifest.path().exists() {
+                return Err(Halt::invalid(miette::miette!(
+                    help = "go to the directory of the system, or begin with `rehearse init`",
+                    "there is neither a manifest `{}` nor a directory `{usual}`",
+                    manifest.path().display()
+                )));
+            }
+            return Err(Halt::invalid(miette::miette!(
+                help =
+                    "write scenarios there, or name a feature file; `rehearse explore` needs none",
+                "there is no `{usual}`, where the features of this manifest are looked for"
+            )));
+        }
         let selection = self.selection(&usual)?;
         let whole = !selection.narrows()
             && matches!(selection.places.as_slice(), [Place::Path(path)] if *path == usual);
@@ -333,6 +352,21 @@ fn check_places(requests: &[ReportRequest], reports: &Path) -> Result<(), Halt> 
     Ok(())
 }
 
+/// Whether reports can be written at all, before hours of rehearsals.
+fn writable(reports: &Path) -> Result<(), Halt> {
+    let tried = std::fs::create_dir_all(reports).and_then(|()| {
+        let mut probe = tempfile::tempfile_in(reports)?;
+        std::io::Write::write_all(&mut probe, b"so much can be written")
+    });
+    tried.map_err(|error| {
+        Halt::broken(miette::miette!(
+            help = "make room there, or choose another directory with `--reports DIR`",
+            "cannot write to `{}`, the directory of reports: {error}",
+            reports.display()
+        ))
+    })
+}
+
 pub(super) fn run<A: Application>(
     application: &A,
     arguments: &RunArguments,
@@ -374,6 +408,7 @@ pub(super) fn run<A: Application>(
         fail_fast: arguments.fail_fast,
         limits: project.limits(),
     };
+    writable(&reports_directory)?;
     let mut reports = reports(arguments, &run, (requests, whole), surroundings);
     let interrupt = surroundings.interrupt.clone();
     let result = rehearse(
