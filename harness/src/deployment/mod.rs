@@ -32,6 +32,7 @@ pub mod procfs;
 pub mod readiness;
 mod registry;
 mod run;
+pub mod sockets;
 mod spawn;
 mod sweep;
 mod watchdog;

@@ -13,7 +13,7 @@ use super::super::surroundings::Surroundings;
 use super::slot::{Current, Now, Running, Slot};
 use super::{ProcessError, Processes, locked, signal_name};
 use crate::deployment::readiness::{self, Cause, Condition};
-use crate::deployment::{Child, ExitOutcome, Logs, Start};
+use crate::deployment::{Child, ExitOutcome, Logs, Start, sockets};
 use crate::history::{DeathCause, Event};
 use crate::ids::{Author, Incarnation};
 use crate::manifest::{Address, Process, Protocol, Ready, Restart};
@@ -27,6 +27,20 @@ const DRAIN: Duration = Duration::from_secs(10);
 const FALSE_STARTS: u32 = 5;
 /// How many of the last lines of its output are told of a process that died unasked.
 const LAST_WORDS: usize = 10;
+
+/// Where a process listens that is not reached where it was told to listen.
+fn elsewhere(running: &Running) -> Option<String> {
+    let told = running.current.reached?;
+    let found = sockets::listening(running.current.child.pid());
+    if found.is_empty() || found.iter().any(|it| it.port() == told.port()) {
+        return None;
+    }
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    Some(format!(
+        "that it listens on {} and not where it is told to: give it `${{port}}` or `${{listen}}`",
+        found.join(" and ")
+    ))
+}
 
 impl Processes {
     pub(super) async fn supervise(self, slot: Arc<Slot>) {
@@ -77,7 +91,9 @@ impl Processes {
                     // Only the settling below, by this same task, tells the end: nothing here
                     // may wait for it.
                     locked(&running.current.cause).get_or_insert(DeathCause::Shutdown);
+                    let elsewhere = elsewhere(&running);
                     let _ = running.current.child.signal(Signal::SIGKILL);
+                    error.seen = elsewhere.or(error.seen);
                     self.settle(&slot, running).await;
                     return self.give_up(&slot, error.into());
                 }
