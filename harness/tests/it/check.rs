@@ -230,6 +230,69 @@ fn a_scenario_that_submits_nothing() {
 }
 
 #[test]
+fn a_scenario_that_declares_nothing_to_submit() {
+    refused(
+        "When all messages are submitted
+         Then everything is quiet",
+        &[
+            "there is no message to submit",
+            "a.feature:3",
+            "`Given the messages M1 to M5`",
+        ],
+    );
+}
+
+#[test]
+fn what_a_dependency_cannot_answer_and_what_is_no_moment() {
+    refused(
+        "Given the message M1
+         And the carrier answers 99
+         And the carrier answers 2000
+         And the carrier hangs
+         | until | 5 |
+         When all messages are submitted",
+        &[
+            "a.feature:4",
+            "a.feature:5",
+            "write 200 to 599",
+            "`5` is neither a stage nor a total",
+            "a time is written `2s`, a count `5 calls`",
+        ],
+    );
+}
+
+/// A feature file that is refused before its steps are looked at.
+fn unreadable(feature: &str, told: &[&str]) {
+    let (output, started) = rehearse(&["check"], feature);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(!started);
+    for part in told {
+        assert!(said.contains(part), "no `{part}` in\n{said}");
+    }
+}
+
+#[test]
+fn headings_rows_and_texts_that_are_not_whole() {
+    unreadable(
+        "Feature: F\n  Scenaro: S\n    Given the message M1\n",
+        &["a.feature:2", "write `Scenario: …`"],
+    );
+    unreadable(
+        "Feature: F\n  Scenario: S\n    Then the totals are\n      | tries | 3\n",
+        &["a.feature:4", "end each row of a table with `|`"],
+    );
+    unreadable(
+        "Feature: F\n  Scenario: S\n    Given the message M1\n      \"\"\"\n      text\n",
+        &["a.feature:4", "is never closed"],
+    );
+    unreadable(
+        "Feature: F\n  Scenario: S\n    Given the message M1\nFeature: G\n",
+        &["a.feature:4", "a file of its own"],
+    );
+}
+
+#[test]
 fn a_tag_near_one_with_a_meaning() {
     for tag in ["container", "Containers", "proceses"] {
         let steps = scenario("Given the message M1\nWhen all messages are submitted");
@@ -439,4 +502,57 @@ fn what_nothing_uses_is_remarked_and_setting_it_is_a_mistake() {
     ] {
         assert!(said.contains(part), "no `{part}` in {said}");
     }
+}
+
+#[test]
+fn attributes_of_queues_that_no_service_takes() {
+    let queue = "{ orders: { attributes: { VisibilityTimeout: 30s, DelaySeconds: 901 }, dead_letter: { queue: dead, max_receives: ten } }, dead: {} }";
+    let (code, said) = checked(&BOOKS.replace("{ orders: {} }", queue), &["--static"]);
+    assert_eq!(code, Some(2), "{said}");
+    for part in [
+        "has 3 mistakes",
+        "from 0 to 43200",
+        "this is `30s`",
+        "from 0 to 900",
+        "from 1 to 1000",
+        "this is `ten`",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}
+
+#[test]
+fn a_manifest_without_features_and_reports_that_cannot_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let rehearse = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_rehearse"))
+            .args(arguments)
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, said) = rehearse(&[]);
+    assert!(
+        code == Some(2) && said.contains("there is neither a manifest `rehearsal.yaml` nor"),
+        "{said}"
+    );
+    fs::write(directory.path().join("rehearsal.yaml"), BOOKS).unwrap();
+    let (code, said) = rehearse(&[]);
+    assert!(
+        code == Some(2) && said.contains("there is no `features/`"),
+        "{said}"
+    );
+    let feature = scenario("Given the message M1\nWhen all messages are submitted");
+    fs::create_dir(directory.path().join("features")).unwrap();
+    fs::write(directory.path().join("features/a.feature"), feature).unwrap();
+    let (code, said) = rehearse(&["--reports", "/proc/reports"]);
+    assert_eq!(code, Some(3), "{said}");
+    assert_eq!(
+        said.matches("/proc/reports").count(),
+        1,
+        "told once: {said}"
+    );
+    assert!(said.contains("`--reports DIR`"), "{said}");
 }
