@@ -100,14 +100,16 @@ pub(super) fn mending(line: &str) -> Option<String> {
         return Some(format!("did you mean `{heading}: …`?"));
     }
     let word = line.split_whitespace().next()?;
-    let step = STEPS.into_iter().find(|step| {
-        let (step, word) = (step.to_lowercase(), word.to_lowercase());
-        let word = word.trim_end_matches(':');
-        strsim::damerau_levenshtein(&step, word) <= 1 + usize::from(step.len() > 4)
-    })?;
-    if step == word {
+    if STEPS.contains(&word) {
         return Some("steps stand below a `Scenario:` or a `Background:`".to_owned());
     }
+    let distance = |step: &&str| {
+        let (step, word) = (step.to_lowercase(), word.to_lowercase());
+        strsim::damerau_levenshtein(&step, word.trim_end_matches(':'))
+    };
+    let step = STEPS.into_iter().min_by_key(distance)?;
+    let slips = 1 + usize::from(step.len() > 4);
+    (distance(&step) <= slips).then_some(())?;
     Some(format!("did you mean `{step} …`?"))
 }
 
