@@ -28,12 +28,13 @@ pub(super) fn merge(
     let runs: Vec<PathBuf> = arguments
         .runs
         .iter()
-        .map(
-            |run| match run.exists() || run.starts_with(&arguments.reports) {
-                true => run.clone(),
-                false => run_directory(run, &arguments.reports),
-            },
-        )
+        .map(|run| {
+            if run.exists() || run.starts_with(&arguments.reports) {
+                run.clone()
+            } else {
+                run_directory(run, &arguments.reports)
+            }
+        })
         .collect();
     let (plan, outcomes) = put_together(&runs).map_err(|error| {
         let help =

@@ -11,29 +11,26 @@ const SHORTEST: usize = 8;
 pub(crate) fn spoilt(content: &[u8]) -> Option<Vec<u8>> {
     // PostgreSQL's own form of a JSON document begins with a version.
     let json = content.strip_prefix(&[1]).unwrap_or(content);
-    let at = match serde_json::from_slice::<Value>(json) {
-        Ok(value) => {
-            let mut texts = Vec::new();
-            collect(&value, &mut texts);
-            let longest = texts
-                .into_iter()
-                .filter(|text| text.len() >= SHORTEST && Uuid::parse_str(text).is_err())
-                .max_by_key(|text| text.len())?;
-            // As it is written: a text with escapes is found up to the first of them.
-            let written = serde_json::to_string(&longest).ok()?;
-            let inner = written.trim_matches('"').as_bytes();
-            let start = content
-                .windows(inner.len())
-                .position(|window| window == inner)?;
-            letter(content, start..start + inner.len())?
+    let at = if let Ok(value) = serde_json::from_slice::<Value>(json) {
+        let mut texts = Vec::new();
+        collect(&value, &mut texts);
+        let longest = texts
+            .into_iter()
+            .filter(|text| text.len() >= SHORTEST && Uuid::parse_str(text).is_err())
+            .max_by_key(String::len)?;
+        // As it is written: a text with escapes is found up to the first of them.
+        let written = serde_json::to_string(&longest).ok()?;
+        let inner = written.trim_matches('"').as_bytes();
+        let start = content
+            .windows(inner.len())
+            .position(|window| window == inner)?;
+        letter(content, start..start + inner.len())?
+    } else {
+        let text = String::from_utf8_lossy(content);
+        if content.len() < SHORTEST || Uuid::parse_str(&text).is_ok() {
+            return None;
         }
-        Err(_) => {
-            let text = String::from_utf8_lossy(content);
-            if content.len() < SHORTEST || Uuid::parse_str(&text).is_ok() {
-                return None;
-            }
-            letter(content, 0..content.len())?
-        }
+        letter(content, 0..content.len())?
     };
     let mut spoilt = content.to_vec();
     spoilt[at] = match spoilt[at] {

@@ -116,7 +116,7 @@ fn worth(page: &mut String, results: &Results, columns: &BTreeMap<&str, &str>) {
     let mut sees: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
     let broken = results.variants.iter().filter(|one| !one.kind.is_control());
     for variant in broken {
-        let seers: Vec<&str> = variant
+        let by: Vec<&str> = variant
             .tried
             .iter()
             .filter(|one| matches!(one.mark, Mark::SeenByRule | Mark::Seen))
@@ -125,8 +125,8 @@ fn worth(page: &mut String, results: &Results, columns: &BTreeMap<&str, &str>) {
         for tried in &variant.tried {
             let entry = sees.entry(tried.scenario.as_str()).or_default();
             entry.0 += 1;
-            entry.1 += usize::from(seers.contains(&tried.scenario.as_str()));
-            entry.2 += usize::from(seers == [tried.scenario.as_str()]);
+            entry.1 += usize::from(by.contains(&tried.scenario.as_str()));
+            entry.2 += usize::from(by == [tried.scenario.as_str()]);
         }
     }
     if sees.is_empty() {
@@ -135,12 +135,12 @@ fn worth(page: &mut String, results: &Results, columns: &BTreeMap<&str, &str>) {
     *page +=
         "<h2>Who sees what</h2><table><tr><th>#<th>scenario<th>tried with<th>sees<th>alone</tr>";
     for (number, (scenario, name)) in columns.iter().enumerate() {
-        let Some((tried, seen, alone)) = sees.get(scenario) else {
+        let Some((tried, found, alone)) = sees.get(scenario) else {
             continue;
         };
         let _ = write!(
             page,
-            "<tr><td>{}<td>{} <small>{}</small><td>{tried}<td>{seen}<td>{alone}</tr>",
+            "<tr><td>{}<td>{} <small>{}</small><td>{tried}<td>{found}<td>{alone}</tr>",
             number + 1,
             escaped(name),
             escaped(scenario)

@@ -192,7 +192,8 @@ impl Rehearsal {
         let mut settings = plan.settings(&manifest);
         settings.extend(doors.values().map_err(RehearsalError::Door)?);
         let stubs = services::start_stubs(&manifest, &settings, &contents, &late).await?;
-        let witnessed = services::witnessed(&manifest, &settings, &contents, &late)?;
+        let witnessed = services::witnessed(&manifest, &settings, &contents, &late)
+            .map_err(|(dependency, source)| RehearsalError::Stub { dependency, source })?;
         let dependencies = venue
             .provide(&manifest, number, settings, stubs, plan.owned())
             .await?;

@@ -2,6 +2,7 @@
 //! taps see what they perform.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use super::RehearsalError;
@@ -33,32 +34,34 @@ pub(super) async fn start_stubs(
             let subject = performed.job.clone().or_else(|| performed.message.clone());
             board.performed(&of, request, subject, performed);
         };
-        let routes = played(name, routes, settings)?;
-        let served = Arc::new(Served::new(contents, board));
-        let stub = Stub::start(routes, served, on_performed).await;
-        let stub = stub.map_err(|source| RehearsalError::Stub {
+        let unplayable = |source| RehearsalError::Stub {
             dependency: name.clone(),
             source,
-        })?;
+        };
+        let routes = played(routes, settings).map_err(unplayable)?;
+        let served = Arc::new(Served::new(contents, board));
+        let stub = Stub::start(routes, served, on_performed).await;
+        let stub = stub.map_err(unplayable)?;
         stubs.insert(name.clone(), stub);
     }
     Ok(stubs)
 }
 
-/// The services that the harness does not play.
+/// The services that the harness does not play. With the name of the one whose routes cannot
+/// be read, and why.
 pub(super) fn witnessed(
     manifest: &Manifest,
     settings: &BTreeMap<String, String>,
     contents: &Arc<Contents>,
     board: &Late,
-) -> Result<BTreeMap<DependencyName, Witnessed>, RehearsalError> {
+) -> Result<BTreeMap<DependencyName, Witnessed>, (DependencyName, io::Error)> {
     let mut services = BTreeMap::new();
     for (name, dependency) in &manifest.dependencies {
         let Protocol::Http { routes } = &dependency.protocol else {
             continue;
         };
         if dependency.provide != Provide::Stub {
-            let routes = played(name, routes, settings)?;
+            let routes = played(routes, settings).map_err(|why| (name.clone(), why))?;
             let served = Arc::new(Served::new(contents, board));
             services.insert(name.clone(), Witnessed::new(routes, served));
         }
@@ -67,17 +70,13 @@ pub(super) fn witnessed(
 }
 
 fn played(
-    dependency: &DependencyName,
     routes: &[Route],
     settings: &BTreeMap<String, String>,
-) -> Result<Vec<PlayedRoute>, RehearsalError> {
+) -> Result<Vec<PlayedRoute>, io::Error> {
     let lookup = |name: &str| settings.get(name).cloned();
     let routes = routes.iter();
     routes
         .map(|route| PlayedRoute::new(route.clone(), &lookup))
         .collect::<Result<_, _>>()
-        .map_err(|error| RehearsalError::Stub {
-            dependency: dependency.clone(),
-            source: std::io::Error::other(error),
-        })
+        .map_err(io::Error::other)
 }

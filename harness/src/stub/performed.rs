@@ -56,7 +56,7 @@ impl Performed {
             PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name))
         };
         request.body.is_empty()
-            && request.query.as_ref().is_none_or(|query| query.is_empty())
+            && request.query.as_ref().is_none_or(String::is_empty)
             && self.route.as_ref() == Some(&written)
             && request.headers.iter().all(plain)
     }

@@ -112,7 +112,7 @@ mod tests {
         let before = computing(own);
         let start = Instant::now();
         while computing(own) < before + Duration::from_millis(20) {
-            assert!(start.elapsed() < Duration::from_secs(60), "no time is told");
+            assert!(start.elapsed() < Duration::from_mins(1), "no time is told");
         }
     }
 }

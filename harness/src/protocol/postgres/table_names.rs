@@ -17,8 +17,12 @@ pub(super) struct TableNames {
     /// What that was when the session began.
     at_first: Option<String>,
     /// What it will be again when the transaction ends.
-    after_commit: Option<Option<String>>,
+    after_commit: Option<Path>,
 }
+
+/// The schema that a session looks in, if one is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Path(Option<String>);
 
 impl TableNames {
     /// The session begins with a search path.
@@ -60,7 +64,8 @@ impl TableNames {
 
     pub(super) fn look_in(&mut self, schema: Option<String>, until_commit: bool) {
         if until_commit {
-            self.after_commit.get_or_insert_with(|| self.schema.clone());
+            self.after_commit
+                .get_or_insert_with(|| Path(self.schema.clone()));
         } else {
             self.after_commit = None;
         }
@@ -76,7 +81,7 @@ impl TableNames {
         for name in std::mem::take(&mut self.until_commit) {
             self.temporary.remove(&name);
         }
-        if let Some(schema) = self.after_commit.take() {
+        if let Some(Path(schema)) = self.after_commit.take() {
             self.schema = schema;
         }
     }

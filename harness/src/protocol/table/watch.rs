@@ -302,11 +302,9 @@ impl Watch {
         (name, queue): (&str, &TableQueue),
         (call, evidence): &(Arc<Call>, Evidence),
     ) -> bool {
-        let consumers = self.consumers.get(name);
-        let consumes = match (&call.author, consumers) {
-            (Author::Process(incarnation), Some(consumers)) => {
-                consumers.contains(&incarnation.role)
-            }
+        let said = self.consumers.get(name);
+        let consumes = match (&call.author, said) {
+            (Author::Process(incarnation), Some(said)) => said.contains(&incarnation.role),
             (Author::Process(_), None) => true,
             _ => false,
         };

@@ -309,9 +309,9 @@ fn check(manifest: &Manifest, wanted: &Wanted, effect: &Effect) -> Result<(), St
             ))
         }
         Effect::AskOn
-            if !wanted
+            if wanted
                 .action()
-                .is_some_and(|(action, _)| action == "ReceiveMessage") =>
+                .is_none_or(|(action, _)| action != "ReceiveMessage") =>
         {
             Err(StepError::invalid("only who receives can ask for more")
                 .with_help("write `ReceiveMessage`, and its queue if there are several"))
