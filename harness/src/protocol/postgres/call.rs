@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::history::Said;
 use crate::protocol::queue::QueueEffect;
 use crate::protocol::{Answers, Asks, ORDERED, shortened};
-use crate::sql::Sql;
+use crate::sql::{Lexer, Sql, Token};
 use crate::tap::{Reply, Request};
 
 /// So many words tell what a statement does, and to what: `insert into orders`.
@@ -193,6 +193,40 @@ fn writes(sql: &Sql) -> bool {
     WRITING.iter().any(|word| sql.find(word).is_some())
 }
 
+impl PgReply {
+    /// Whether something that was made durable may have changed rows, although no tag tells
+    /// how many: in a `WITH` list, say.
+    pub(crate) fn may_have_written(&self) -> bool {
+        let uncounted = self.durable.iter().filter(|one| one.wrote.is_none());
+        uncounted.into_iter().any(|one| changes_rows(&one.sql))
+    }
+}
+
+/// Whether rows are changed anywhere in a statement. A lock (`for update`) changes none.
+fn changes_rows(sql: &Sql) -> bool {
+    let mut before = None;
+    for (token, _) in Lexer::new(sql.written()) {
+        let locks = before.is_some_and(|before: Token<'_>| before.is("for") || before.is("key"));
+        let changes = ["insert", "delete", "merge", "truncate"]
+            .iter()
+            .any(|verb| token.is(verb));
+        if changes || (token.is("update") && !locks) {
+            return true;
+        }
+        before = Some(token);
+    }
+    false
+}
+
+/// Whether it is a statement that changes rows, and not one that has such a one in it.
+fn begins_with_a_change(sql: &Sql) -> bool {
+    let first = Lexer::new(sql.written()).next();
+    first.is_some_and(|(token, _)| {
+        let verbs = ["insert", "update", "delete", "merge"];
+        verbs.iter().any(|verb| token.is(verb))
+    })
+}
+
 impl Answers for PgReply {
     fn summary(&self) -> String {
         match &self.error {
@@ -210,8 +244,12 @@ impl Answers for PgReply {
     }
 
     fn wrote(&self, _request: &Request) -> bool {
+        // Of a portal of which a part was fetched no tag tells the count: it had a row at least.
         let mut durable = self.durable.iter();
-        durable.any(|statement| statement.wrote.is_some_and(|rows| rows > 0))
+        durable.any(|statement| {
+            let uncounted = || begins_with_a_change(&statement.sql);
+            statement.wrote.map_or_else(uncounted, |rows| rows > 0)
+        })
     }
 
     fn is_in_transaction(&self) -> Option<bool> {
@@ -235,6 +273,43 @@ impl Answers for PgReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn reply(sql: &str, wrote: Option<u64>) -> PgReply {
+        let mut statement = Statement::new(sql, Vec::new());
+        statement.wrote = wrote;
+        PgReply {
+            tags: Vec::new(),
+            error: None,
+            status: TransactionStatus::Idle,
+            durable: vec![statement],
+        }
+    }
+
+    #[test]
+    fn what_no_tag_counts_is_told_by_the_statement() {
+        let wrote = |sql: &str, rows| {
+            let nothing = Request::Postgres(PgRequest {
+                statements: Vec::new(),
+                transaction: Vec::new(),
+                commits: true,
+                elsewhere: None,
+            });
+            reply(sql, rows).wrote(&nothing)
+        };
+        // A client that fetches one row of `RETURNING` gets no tag.
+        assert!(wrote("INSERT INTO jobs VALUES (1) RETURNING 1", None));
+        assert!(!wrote("INSERT INTO jobs VALUES (1) RETURNING 1", Some(0)));
+        let hidden = "with x as (update jobs set a = 1 returning a) select * from x";
+        assert!(!wrote(hidden, None), "a poll may find nothing");
+        assert!(reply(hidden, None).may_have_written());
+        for reads in [
+            "select 1 from jobs for update skip locked",
+            "select 1 from jobs for no key update",
+            "select updated_at, 'insert' from jobs",
+        ] {
+            assert!(!reply(reads, None).may_have_written(), "{reads}");
+        }
+    }
 
     #[test]
     fn a_server_that_only_reads_refuses_what_writes() {

@@ -228,10 +228,11 @@ pub(super) fn is_announcement(dependency: &DependencyName) -> bool {
 
 /// Whether a call changed something that outlives its author.
 pub(super) fn changes(call: &Call, reply: &Reply) -> bool {
-    match &call.request {
-        Request::Sqs(request) => {
+    match (&call.request, reply) {
+        (Request::Sqs(request), _) => {
             !request.action.starts_with("Get") && !request.action.starts_with("List")
         }
+        (_, Reply::Postgres(reply)) if reply.may_have_written() => true,
         _ => call.wrote(reply),
     }
 }
