@@ -5,6 +5,7 @@
 //! table, a service or a queue that does not even hold as much both times.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::difference::{Difference, Place};
 use crate::ids::MessageName;
@@ -19,6 +20,8 @@ pub(super) struct Baseline {
     columns: BTreeMap<String, BTreeSet<String>>,
     left_out: BTreeSet<Place>,
     ignored: BTreeSet<String>,
+    /// When who deleted a message and only receives is at rest; none: after the usual time.
+    pub(super) rest: Option<Duration>,
 }
 
 impl Baseline {
@@ -29,6 +32,7 @@ impl Baseline {
             columns: BTreeMap::new(),
             left_out: BTreeSet::new(),
             ignored: explore.ignore.iter().cloned().collect(),
+            rest: None,
         };
         for table in first.tables.union(&second.tables) {
             let (one, other) = (rows(&first, table), rows(second, table));

@@ -30,6 +30,8 @@ pub(crate) struct Order {
     pub(crate) instances: Vec<(RoleName, u32)>,
     /// Whether its calls are kept as they pass.
     pub(crate) recorded: bool,
+    /// When who deleted a message and only receives is at rest; none: after the usual time.
+    pub(crate) rest: Option<Duration>,
 }
 
 /// What a rehearsal came to.
@@ -74,6 +76,9 @@ pub(crate) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, 
     }
     let for_ever = order.faults.iter().any(|fault| fault.times == Times::Every);
     let struck = !order.faults.is_empty();
+    if let Some(rest) = order.rest {
+        plan.rest_after(rest);
+    }
     if order.recorded {
         plan.record();
     }

@@ -99,14 +99,16 @@ impl Recording {
             return self.tried(manifest, runs, without);
         }
         let last_round = self.rounds >= MOST_ROUNDS;
-        if !self.understood && !last_round {
+        if !last_round {
+            // A slow machine may show so late what passes that the first watch saw nothing.
             let added = writing::put_places(&mut self.editor, manifest, runs);
             if !added.is_empty() {
                 self.added.extend(added);
                 return Step::Again;
             }
-            self.understood = true;
-            if runs.iter().any(|run| run.mark != Mark::Survived) && self.is_cut_short(manifest) {
+            let first = !std::mem::replace(&mut self.understood, true);
+            let unsound = runs.iter().any(|run| run.mark != Mark::Survived);
+            if first && unsound && self.is_cut_short(manifest) {
                 return Step::Again;
             }
         }
@@ -145,7 +147,7 @@ impl Recording {
 
     /// What is still in the way of a manifest that can be explored, in words.
     pub fn doubts(&self, manifest: &Manifest, runs: &[Seen]) -> Vec<String> {
-        let mut doubts = writing::doubts(&self.editor, manifest, runs);
+        let mut doubts = writing::doubts(&self.editor, manifest, runs, &Self::messages());
         for run in runs {
             if run.mark != Mark::Survived && doubts.is_empty() {
                 let reasons = run.reasons.join("; ");
@@ -178,6 +180,7 @@ pub async fn watch(venue: &Arc<Venue>, watch: &Watch) -> Result<Vec<Seen>, Rehea
         directory: watch.directory.join(format!("recording-{}", number + 1)),
         instances: Vec::new(),
         recorded: true,
+        rest: None,
     };
     let (first, second) = futures::join!(rehearse(venue, order(0)), rehearse(venue, order(1)));
     let seen = [first?, second?].map(|trial| {

@@ -160,6 +160,14 @@ pub struct Rehearsal {
     stop_expected: bool,
     /// How long the client waits for an answer.
     patience: Duration,
+    /// Who deleted a message early and does nothing but receive for so long is at rest.
+    rest: Duration,
+}
+
+impl Drop for Rehearsal {
+    fn drop(&mut self) {
+        self.board.dismiss_actor();
+    }
 }
 
 impl Rehearsal {
@@ -234,6 +242,7 @@ impl Rehearsal {
             injections: Vec::new(),
             stop_expected: plan.stop_expected(),
             patience: plan.patience().unwrap_or(client::PATIENCE),
+            rest: plan.rest().unwrap_or(quiet::LONG_REST),
         };
         let unjudged = preflight::unjudged(&rehearsal.manifest).filter(|_| !plan.is_surveyed());
         for warning in preflight::warnings(&rehearsal.manifest, plan)

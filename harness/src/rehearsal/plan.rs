@@ -48,6 +48,8 @@ pub struct Plan {
     deaths: Vec<ExpectedDeath>,
     overrides: Overrides,
     surveyed: Option<i64>,
+    /// How long who deleted a message early does nothing but receive until that is rest.
+    rest: Option<Duration>,
     /// Whether calls are kept as they pass.
     recorded: bool,
 }
@@ -147,6 +149,15 @@ impl Plan {
     /// that no small number is taken for one.
     pub fn survey(&mut self, offset: i64) {
         self.surveyed = Some(offset);
+    }
+
+    /// Whoever deleted a message and does nothing but receive for so long is at rest.
+    pub fn rest_after(&mut self, rest: Duration) {
+        self.rest = Some(rest);
+    }
+
+    pub(super) fn rest(&self) -> Option<Duration> {
+        self.rest
     }
 
     /// Keeps every call as it passes, with what is answered.

@@ -156,7 +156,7 @@ impl Rehearsal {
         let works = |by: &Incarnation| {
             self.board.is_registered(by)
                 && !self.board.is_left_standing(by)
-                && !self.board.is_at_rest(by, LONG_REST)
+                && !self.board.is_at_rest(by, self.rest)
         };
         self.ledger(|ledger| {
             let mut accounts = ledger.accounts.values();

@@ -146,10 +146,8 @@ impl Board {
         };
         let faults = pauses.iter().map(|(fault, _)| *fault).collect();
         self.send_signal(call, faults, Signal::SIGSTOP).await;
-        let (Some(actor), Some(incarnation)) = (
-            self.0.actor.get().cloned(),
-            call.author.incarnation().cloned(),
-        ) else {
+        let (Some(actor), Some(incarnation)) = (self.actor(), call.author.incarnation().cloned())
+        else {
             return;
         };
         // A task of its own: whatever becomes of the call, its author goes on.

@@ -4,8 +4,6 @@
 //! once the trigger stands in the history, on whichever connection. A process whose gate
 //! is shut cannot go on, so the kill comes to pass whatever happens to whoever decided it.
 
-use std::sync::Arc;
-
 use nix::sys::signal::Signal;
 
 use super::faults::Triggered;
@@ -72,10 +70,13 @@ impl Board {
         faults: Vec<FaultId>,
         signal: Signal,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let actor = Arc::clone(self.0.actor.get().expect("set before any process"));
-        let sending = actor.signal(incarnation.clone(), signal, faults.first().copied());
+        let sending = self
+            .actor()
+            .map(|actor| actor.signal(incarnation.clone(), signal, faults.first().copied()));
         let board = self.clone();
         async move {
+            // Without an actor the rehearsal is over.
+            let Some(sending) = sending else { return };
             let seen = sending.await;
             for fault in faults {
                 match seen.clone() {

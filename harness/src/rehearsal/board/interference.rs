@@ -214,7 +214,7 @@ impl Board {
             .iter()
             .map(|delivery| delivery.receipt.clone())
             .collect();
-        if let Some(actor) = self.0.actor.get() {
+        if let Some(actor) = self.actor() {
             let _ = tokio::spawn(actor.expire(deliveries)).await;
         }
         // Its receiver may still be at work; the queue counts on it no longer.

@@ -216,7 +216,7 @@ impl Board {
     }
 
     pub(super) fn give_back(&self, orphans: Vec<Delivery>) {
-        if let (false, Some(actor)) = (orphans.is_empty(), self.0.actor.get()) {
+        if let (false, Some(actor)) = (orphans.is_empty(), self.actor()) {
             tokio::spawn(actor.expire(orphans));
         }
     }

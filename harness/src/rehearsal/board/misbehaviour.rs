@@ -184,7 +184,7 @@ impl Board {
     }
 
     fn make_again(&self, call: &Call, later: Duration) {
-        if let Some(actor) = self.0.actor.get() {
+        if let Some(actor) = self.actor() {
             tokio::spawn(actor.make_again(Arc::new(call.clone()), later));
         }
     }

@@ -34,7 +34,7 @@ mod unclear;
 mod unnamed;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -80,7 +80,7 @@ struct Inner {
     history: Arc<History>,
     /// Queue names at the dependency by (dependency, name in the manifest).
     queues: BTreeMap<(DependencyName, String), String>,
-    actor: OnceLock<Arc<dyn Actor>>,
+    actor: Mutex<Option<Arc<dyn Actor>>>,
     outages: Outages,
     /// The outside services that the harness does not play.
     witnessed: OnceLock<BTreeMap<DependencyName, Witnessed>>,
@@ -102,7 +102,7 @@ impl Board {
             manifest,
             history,
             queues,
-            actor: OnceLock::new(),
+            actor: Mutex::default(),
             outages,
             witnessed: OnceLock::new(),
             sites: Mutex::default(),
@@ -113,10 +113,22 @@ impl Board {
 
     /// Gives the board its hands. Once.
     pub(super) fn set_actor(&self, actor: Arc<dyn Actor>) {
-        assert!(
-            self.0.actor.set(actor).is_ok(),
-            "a board gets its actor once"
-        );
+        let before = self.acting().replace(actor);
+        assert!(before.is_none(), "a board gets its actor once");
+    }
+
+    /// Lets go of the actor, which has the board in its turn: neither would ever end.
+    pub(super) fn dismiss_actor(&self) {
+        let actor = self.acting().take();
+        drop(actor);
+    }
+
+    fn actor(&self) -> Option<Arc<dyn Actor>> {
+        self.acting().clone()
+    }
+
+    fn acting(&self) -> MutexGuard<'_, Option<Arc<dyn Actor>>> {
+        self.0.actor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the board what is asked of services that the harness does not play. Once.

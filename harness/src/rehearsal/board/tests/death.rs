@@ -1,5 +1,7 @@
 //! Kills, stops and other signals at both boundaries.
 
+use std::time::Duration;
+
 use super::*;
 use crate::rehearsal::board::faults::Place;
 use crate::tap::{Discard, Gate, Side};
@@ -336,4 +338,44 @@ async fn a_wire_attempt_of_a_known_call_counts_no_further_passage() {
         let _ = bench.whole(&attempt(invocation)).await;
         assert_eq!(bench.asked().len(), signals, "{invocation}");
     }
+}
+
+/// An actor that has the board, as the one of a rehearsal does.
+struct Holding(Board);
+
+impl Actor for Holding {
+    fn signal(
+        &self,
+        _: Incarnation,
+        _: Signal,
+        _: Option<FaultId>,
+    ) -> BoxFuture<'static, Result<String, String>> {
+        let told = format!("{} entries", self.0.history().last());
+        Box::pin(async move { Ok(told) })
+    }
+
+    fn expire(&self, _: Vec<Delivery>) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
+    fn make_again(&self, _: Arc<Call>, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+}
+
+#[tokio::test]
+async fn a_board_ends_with_its_rehearsal_though_its_actor_has_it() {
+    let bench = Bench::new();
+    bench.board.dismiss_actor();
+    bench
+        .board
+        .set_actor(Arc::new(Holding(bench.board.clone())));
+    let (inner, history) = (
+        Arc::downgrade(&bench.board.0),
+        Arc::downgrade(bench.board.history()),
+    );
+    bench.board.dismiss_actor();
+    drop(bench);
+    assert!(inner.upgrade().is_none());
+    assert!(history.upgrade().is_none(), "its file stays open");
 }
