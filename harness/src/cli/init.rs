@@ -20,7 +20,9 @@ pub(super) struct InitArguments {
     /// A program of the system: 'worker=python3 worker.py'; several
     #[arg(long, value_name = "NAME=COMMAND")]
     process: Vec<String>,
-    /// The queue: sqs or redis, with the names of its queues: sqs:orders,shipping
+    /// The queue: sqs or redis, with the names of its queues: sqs:orders,shipping; of Redis a
+    /// list (redis:jobs), with the list of what is in hand (redis:jobs+doing), or a stream with
+    /// its group (redis:jobs@workers)
     #[arg(long, value_name = "KIND")]
     queue: Option<String>,
     /// The database: postgres

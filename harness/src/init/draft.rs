@@ -40,9 +40,51 @@ pub(super) enum Kind {
     Postgres,
     /// With its queues.
     Sqs(Vec<String>),
-    Redis,
+    /// With its queues.
+    Redis(Vec<RedisQueue>),
     /// An outside service that the harness plays.
     Outside,
+}
+
+/// A queue in Redis: a list, or a stream where a group reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RedisQueue {
+    pub(super) key: String,
+    /// Where elements are while somebody works on them.
+    pub(super) processing: Option<String>,
+    pub(super) group: Option<String>,
+}
+
+impl RedisQueue {
+    /// As the command line writes it: `jobs`, `jobs+doing`, `jobs@workers`.
+    pub(super) fn read(written: &str) -> Self {
+        let mut queue = Self {
+            key: written.to_owned(),
+            processing: None,
+            group: None,
+        };
+        if let Some((key, group)) = written.split_once('@') {
+            (queue.key, queue.group) = (key.to_owned(), Some(group.to_owned()));
+        } else if let Some((key, processing)) = written.split_once('+') {
+            (queue.key, queue.processing) = (key.to_owned(), Some(processing.to_owned()));
+        }
+        queue
+    }
+
+    /// What the manifest calls it.
+    pub(super) fn name(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        self.key.chars().map(plain).collect()
+    }
+
+    fn value(&self) -> String {
+        let key = quoted(&self.key);
+        match (&self.group, &self.processing) {
+            (Some(group), _) => format!("{{ stream: {key}, group: {} }}", quoted(group)),
+            (None, Some(other)) => format!("{{ list: {key}, processing: {} }}", quoted(other)),
+            (None, None) => format!("{{ list: {key} }}"),
+        }
+    }
 }
 
 /// A process of the system.
@@ -107,7 +149,19 @@ impl Dependency {
         };
         match &self.kind {
             Kind::Postgres => format!("{{ protocol: postgres, {provide} }}"),
-            Kind::Redis => format!("{{ protocol: redis, {provide} }}"),
+            Kind::Redis(queues) if queues.is_empty() => {
+                format!("{{ protocol: redis, {provide} }}")
+            }
+            Kind::Redis(queues) => {
+                let queues = queues.iter();
+                let queues: Vec<String> = queues
+                    .map(|queue| format!("{}: {}", queue.name(), queue.value()))
+                    .collect();
+                format!(
+                    "{{ protocol: redis, {provide}, queues: {{ {} }} }}",
+                    queues.join(", ")
+                )
+            }
             Kind::Sqs(queues) => {
                 let queues: Vec<String> = queues
                     .iter()

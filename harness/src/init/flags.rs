@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::draft::{Dependency, Draft, Kind, Process, Program};
+use super::draft::{Dependency, Draft, Kind, Process, Program, RedisQueue};
 use super::values::{note, outside_name};
 use super::{Refused, scan, submit};
 use crate::manifest::split_command;
@@ -171,11 +171,16 @@ fn declare(draft: &mut Draft, flags: &Flags) -> Result<(), Refused> {
             "sqs" => draft
                 .dependencies
                 .push(dependency("queue", Kind::Sqs(names))),
-            "redis" => draft.dependencies.push(dependency("redis", Kind::Redis)),
+            "redis" => {
+                let queues = names.iter().map(|name| RedisQueue::read(name)).collect();
+                draft
+                    .dependencies
+                    .push(dependency("redis", Kind::Redis(queues)));
+            }
             other => {
                 return Err(Refused::new(
                     format!("--queue: `{other}` is not known"),
-                    "known: sqs, redis; with the names of its queues: sqs:orders,shipping",
+                    "known: sqs, redis; with the names of its queues: sqs:orders,shipping; redis:jobs for a list, redis:jobs+doing with the list of what is in hand, redis:jobs@workers for a stream with a group",
                 ));
             }
         }
@@ -262,7 +267,10 @@ fn meaning(draft: &mut Draft, variable: &str, may_add: bool) -> Option<String> {
         };
         return Some(format!("${{database.{part}}}"));
     }
-    let redis = draft.dependencies.iter().any(|one| one.kind == Kind::Redis);
+    let redis = draft
+        .dependencies
+        .iter()
+        .any(|one| matches!(one.kind, Kind::Redis(_)));
     if redis && has(&["REDIS", "VALKEY", "BROKER"]) {
         let part = match words.last().copied().unwrap_or_default() {
             "HOST" => "host",
@@ -346,6 +354,28 @@ fn of_queue(draft: &mut Draft, upper: &str, words: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queues_in_redis_are_lists_or_streams() {
+        let root = tempfile::tempdir().expect("a directory");
+        let draft = of_flags(&Flags {
+            name: "shop".to_owned(),
+            root: root.path().to_owned(),
+            processes: vec!["worker=python3 app.py".to_owned()],
+            queue: Some("redis:jobs,work:new+work:doing,views@counters".to_owned()),
+            submit: Some("work-new".to_owned()),
+            ..Flags::default()
+        });
+        let text = draft.expect("a draft").text();
+        for part in [
+            "jobs: { list: jobs }",
+            "work-new: { list: \"work:new\", processing: \"work:doing\" }",
+            "views: { stream: views, group: counters }",
+            "submit: { queue: redis/work-new,",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+    }
 
     #[test]
     fn programs_that_share_a_file_do_not_all_listen_and_commands_get_what_is_given() {

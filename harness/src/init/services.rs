@@ -338,7 +338,7 @@ fn first_start(name: &str, kind: &Kind, service: &Service) -> Vec<Program> {
 fn dependency(name: &str, kind: Kind, service: &Service) -> Dependency {
     let image = service.image.clone();
     let (image, why) = match &kind {
-        Kind::Postgres | Kind::Redis => (image, None),
+        Kind::Postgres | Kind::Redis(_) => (image, None),
         Kind::Sqs(_) => (
             None,
             Some(format!(
@@ -376,7 +376,7 @@ fn part_of(service: &Service) -> Part {
     } else if is(&["postgres", "postgis", "timescaledb", "pgvector"]) {
         return Part::Dependency(Kind::Postgres);
     } else if is(&["redis", "valkey"]) {
-        return Part::Dependency(Kind::Redis);
+        return Part::Dependency(Kind::Redis(Vec::new()));
     } else if is(&["localstack", "elasticmq", "goaws", "moto"]) {
         return Part::Dependency(Kind::Sqs(Vec::new()));
     } else if is(&[

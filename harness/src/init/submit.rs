@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Refused;
-use super::draft::{Draft, Kind, quoted};
+use super::draft::{Draft, Kind, RedisQueue, quoted};
 
 const HOW: &str = "say how a message comes in: --submit 'POST /orders {\"item\": \"${message.name}\"}' \
     for a process that listens, or --submit 'orders {\"id\": \"${message.key}\"}' for a queue";
@@ -66,9 +66,14 @@ pub(super) fn read(draft: &Draft, said: Option<&str>) -> Result<(String, Option<
             let found = queues.iter().find(|(_, name)| name == queue);
             let Some((dependency, _)) = found else {
                 let known: Vec<&str> = queues.iter().map(|(_, name)| name.as_str()).collect();
+                let known = if known.is_empty() {
+                    "no queue has a name: --queue sqs:NAME, or --queue redis:NAME".to_owned()
+                } else {
+                    format!("known: {}", known.join(", "))
+                };
                 return Err(Refused::new(
                     format!("--submit: there is no queue `{queue}`"),
-                    format!("known: {}; {HOW}", known.join(", ")),
+                    format!("{known}; {HOW}"),
                 ));
             };
             let body = body.unwrap_or_else(|| serde_json::json!({ "id": "${message.key}" }));
@@ -115,13 +120,13 @@ fn request(process: &str, method: &str, path: &str, body: Option<Value>) -> Stri
 fn queues(draft: &Draft) -> Vec<(String, String)> {
     let mut queues = Vec::new();
     for dependency in &draft.dependencies {
-        if let Kind::Sqs(names) = &dependency.kind {
-            queues.extend(
-                names
-                    .iter()
-                    .map(|name| (dependency.name.clone(), name.clone())),
-            );
-        }
+        let names: Vec<String> = match &dependency.kind {
+            Kind::Sqs(names) => names.clone(),
+            Kind::Redis(queues) => queues.iter().map(RedisQueue::name).collect(),
+            _ => Vec::new(),
+        };
+        let own = names.into_iter();
+        queues.extend(own.map(|name| (dependency.name.clone(), name)));
     }
     queues
 }

@@ -109,7 +109,7 @@ impl Known {
             return Some(Became::Value(format!("${{{database}.{part}}}")));
         }
         if variable.contains("REDIS") && variable.ends_with("PORT") {
-            let redis = of(|kind| matches!(kind, Kind::Redis))?;
+            let redis = of(|kind| matches!(kind, Kind::Redis(_)))?;
             return Some(Became::Value(format!("${{{redis}.port}}")));
         }
         let queue = variable.contains("QUEUE") && !value.is_empty();
@@ -209,7 +209,10 @@ mod tests {
             hosts: IndexMap::from([
                 ("db".to_owned(), dependency("db", Kind::Postgres)),
                 ("aws".to_owned(), dependency("queue", Kind::Sqs(Vec::new()))),
-                ("cache".to_owned(), dependency("cache", Kind::Redis)),
+                (
+                    "cache".to_owned(),
+                    dependency("cache", Kind::Redis(Vec::new())),
+                ),
             ]),
             processes: vec!["api".to_owned()],
         }

@@ -6,7 +6,7 @@ use super::names;
 use super::places::all_statements;
 use super::seen::Seen;
 use crate::ids::{DependencyName, RoleName};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Protocol};
 use crate::shape::Asked;
 use crate::tap::{Request, Statement};
 
@@ -18,7 +18,7 @@ pub(super) fn consumers(
     manifest: &Manifest,
     runs: &[Seen],
 ) -> BTreeMap<RoleName, BTreeSet<String>> {
-    let mut consumers: BTreeMap<RoleName, BTreeSet<String>> = BTreeMap::new();
+    let mut consumers = of_redis(manifest, runs);
     for passed in runs.iter().flat_map(|run| &run.calls) {
         let (Some(role), Asked::Action { action, queue }) =
             (Seen::role(passed), &passed.shape.asked)
@@ -47,12 +47,81 @@ pub(super) fn consumers(
     consumers
 }
 
+/// The same of queues in Redis: whoever takes from their key.
+fn of_redis(manifest: &Manifest, runs: &[Seen]) -> BTreeMap<RoleName, BTreeSet<String>> {
+    let mut consumers: BTreeMap<RoleName, BTreeSet<String>> = BTreeMap::new();
+    for passed in runs.iter().flat_map(|run| &run.calls) {
+        let (Some(role), Request::Redis(request)) = (Seen::role(passed), &passed.call.request)
+        else {
+            continue;
+        };
+        let process = manifest.processes.get(role);
+        if process.is_none_or(|process| !process.consumes.is_empty()) {
+            continue;
+        }
+        let dependency = &passed.call.dependency;
+        let Some(Protocol::Redis { queues }) = manifest
+            .dependencies
+            .get(dependency)
+            .map(|one| &one.protocol)
+        else {
+            continue;
+        };
+        for command in request.commands.iter().filter(|one| takes(&one.name)) {
+            // Of a move the first key is what is taken from.
+            let keys = command.keys();
+            let moves = command.name.contains("MOVE") || command.name.contains("PUSH");
+            let sources = if moves {
+                &keys[..keys.len().min(1)]
+            } else {
+                &keys[..]
+            };
+            for (name, queue) in queues {
+                if sources
+                    .iter()
+                    .any(|key| key.as_ref() == queue.key().as_bytes())
+                {
+                    let own = consumers.entry(role.clone()).or_default();
+                    own.insert(format!("{dependency}/{name}"));
+                }
+            }
+        }
+    }
+    consumers
+}
+
+/// Whether a command of Redis takes elements from a queue.
+fn takes(command: &str) -> bool {
+    matches!(
+        command,
+        "LPOP"
+            | "RPOP"
+            | "BLPOP"
+            | "BRPOP"
+            | "LMPOP"
+            | "BLMPOP"
+            | "LMOVE"
+            | "BLMOVE"
+            | "RPOPLPUSH"
+            | "BRPOPLPUSH"
+            | "XREADGROUP"
+            | "ZPOPMIN"
+            | "BZPOPMIN"
+    )
+}
+
 /// Timers that look for work in a database, each as an element of `background`.
 pub(super) fn polls(manifest: &Manifest, runs: &[Seen]) -> Vec<String> {
     let mut polls = Vec::new();
+    let of_redis = of_redis(manifest, runs);
     let receiving = |role: &RoleName| {
+        let takes = of_redis.contains_key(role)
+            || manifest
+                .processes
+                .get(role)
+                .is_some_and(|process| !process.consumes.is_empty());
         let mut calls = runs.iter().flat_map(|run| &run.calls);
-        calls.any(|passed| {
+        takes || calls.any(|passed| {
             Seen::role(passed) == Some(role)
                 && matches!(&passed.shape.asked, Asked::Action { action, .. } if action == "ReceiveMessage")
         })
