@@ -271,8 +271,10 @@ impl Editor {
 
     /// Where the lines end that stand deeper than a column, below the line at `from`.
     fn end_of_block(&self, from: usize, parent: Option<usize>) -> usize {
-        self.end_of(from, parent.is_some(), |column, _| {
-            parent.is_none_or(|parent| column > parent)
+        // A document may say where it ends.
+        self.end_of(from, parent.is_some(), |column, line| match parent {
+            Some(parent) => column > parent,
+            None => column > 0 || line != "...",
         })
     }
 
@@ -530,6 +532,15 @@ mod tests {
             editor.append(&["a"], "{ x: 1 }").unwrap();
             assert_eq!(editor.text(), after);
         }
+    }
+
+    #[test]
+    fn nothing_is_put_behind_the_end_of_a_document() {
+        let mut editor = Editor::new("---\na: 1\n# one\n...\n");
+        editor
+            .put(&[], "b", &Put::Line("2".to_owned()), &[])
+            .unwrap();
+        assert_eq!(editor.text(), "---\na: 1\n\nb: 2\n# one\n...\n");
     }
 
     #[test]

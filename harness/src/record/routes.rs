@@ -8,7 +8,7 @@ use crate::ids::DependencyName;
 use crate::manifest::{Manifest, Protocol, Provide};
 use crate::place::{decode, match_path};
 use crate::rehearsal::search::{self, Find};
-use crate::tap::Request;
+use crate::tap::{HttpRequest, Request};
 
 /// Routes for requests that fit none, by service, each as an element of its list.
 pub(super) fn missing(manifest: &Manifest, runs: &[Seen]) -> BTreeMap<DependencyName, Vec<String>> {
@@ -19,7 +19,7 @@ pub(super) fn missing(manifest: &Manifest, runs: &[Seen]) -> BTreeMap<Dependency
         else {
             continue;
         };
-        let mut asked: BTreeMap<(String, String), Vec<Find>> = BTreeMap::new();
+        let mut asked: BTreeMap<(String, String), Asked> = BTreeMap::new();
         for run in runs {
             for passed in run.at(name) {
                 let Request::Http(request) = &passed.call.request else {
@@ -33,20 +33,29 @@ pub(super) fn missing(manifest: &Manifest, runs: &[Seen]) -> BTreeMap<Dependency
                     continue;
                 }
                 let path = pattern(run, &request.path);
-                let finds = run.finds_in_request(request);
                 let method = request.method.to_ascii_uppercase();
-                asked.entry((method, path)).or_default().extend(finds);
+                let asked = asked.entry((method, path)).or_default();
+                asked.finds.extend(run.finds_in_request(request));
+                asked.keys.push(key_header(request));
             }
         }
         let elements = asked
             .into_iter()
-            .map(|((method, path), finds)| element(&method, &path, finds));
+            .map(|((method, path), asked)| element(&method, &path, asked));
         let elements: Vec<String> = elements.collect();
         if !elements.is_empty() {
             missing.insert(name.clone(), elements);
         }
     }
     missing
+}
+
+/// What was asked in one way.
+#[derive(Default)]
+struct Asked {
+    finds: Vec<Find>,
+    /// The header of each request that is called a key for repetitions.
+    keys: Vec<Option<String>>,
 }
 
 /// A path with a name in the place of each id: what a client gave is a message's, what the
@@ -63,14 +72,17 @@ fn pattern(run: &Seen, path: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-fn element(method: &str, path: &str, finds: Vec<Find>) -> String {
+fn element(method: &str, path: &str, asked: Asked) -> String {
     let mut parts = vec![format!("on: {}", yaml_of_request(method, path))];
     let named = path.contains("{job}") || path.contains("{message}");
     let reads = matches!(method, "GET" | "HEAD" | "OPTIONS");
     if !reads {
         parts.push("write: true".to_owned());
-        let key = finds.iter().find_map(key_header);
-        let job = search::ranked(finds).into_iter().find(|find| find.exact);
+        let all = asked.keys.iter().cloned().collect::<Option<Vec<String>>>();
+        let key = all.and_then(|keys| keys.into_iter().next());
+        let job = search::ranked(asked.finds)
+            .into_iter()
+            .find(|find| find.exact);
         if let (false, Some(job)) = (named, job) {
             parts.push(format!("job: {}", job.place));
         }
@@ -88,11 +100,13 @@ fn element(method: &str, path: &str, finds: Vec<Find>) -> String {
     format!("{{ {} }}", parts.join(", "))
 }
 
-/// The header of a place, if it is called a key for repetitions.
-fn key_header(find: &Find) -> Option<String> {
-    let place = find.place.strip_prefix("{ header: ")?;
-    let name = place.trim_end_matches(" }");
-    name.contains("idempotency").then(|| name.to_owned())
+/// The header of a request that is called a key for repetitions, whatever stands in it: it
+/// may well be an id of the system's own.
+fn key_header(request: &HttpRequest) -> Option<String> {
+    let mut names = request.headers.iter().map(|(name, _)| name);
+    names
+        .find(|name| name.to_ascii_lowercase().contains("idempotency"))
+        .map(|name| name.to_ascii_lowercase())
 }
 
 fn yaml_of_request(method: &str, path: &str) -> String {

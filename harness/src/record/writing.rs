@@ -244,7 +244,12 @@ fn put_candidate(editor: &mut Editor, end: &Entry, why: &str) -> String {
 }
 
 /// What is missing and could not be learnt, in words.
-pub(super) fn doubts(editor: &Editor, manifest: &Manifest, runs: &[Seen]) -> Vec<String> {
+pub(super) fn doubts(
+    editor: &Editor,
+    manifest: &Manifest,
+    runs: &[Seen],
+    messages: &[MessageName],
+) -> Vec<String> {
     let mut doubts: BTreeSet<String> = BTreeSet::new();
     let takes = matches!(manifest.messages.submit, Submit::Request(_));
     if takes && !editor.has(&["messages", "submit", "job"]) {
@@ -256,6 +261,14 @@ pub(super) fn doubts(editor: &Editor, manifest: &Manifest, runs: &[Seen]) -> Vec
     }
     for dependency in manifest.dependencies.keys() {
         doubts.extend(places::unrecognised(dependency, runs));
+    }
+    let seen = || stages::propose(manifest, runs, messages).names;
+    if !editor.has(&["stages"]) && doubts.is_empty() && !seen().is_empty() {
+        doubts.insert(
+            "the stages that were seen cannot be put in without touching what stands there: \
+             begin a table `stages:` with one of them"
+                .to_owned(),
+        );
     }
     doubts.into_iter().collect()
 }
