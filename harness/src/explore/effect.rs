@@ -162,3 +162,40 @@ impl FromStr for Strike {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_outlasts_a_visibility_gives_the_message_away_first() {
+        let sqs = DependencyProtocol::Sqs;
+        for strike in [Strike::Delayed, Strike::Paused] {
+            assert!(strike.gives_away() && !strike.ends_its_process());
+            let effects = strike.effects(sqs);
+            assert!(
+                matches!(effects.first(), Some(Effect::Reappear)),
+                "{strike}"
+            );
+            assert_eq!(effects.len(), strike.phrases(Side::Before, sqs).len());
+        }
+        let paused = Strike::Paused.effects(sqs);
+        assert!(matches!(paused.last(), Some(Effect::Pause(long)) if *long == OUTLASTING));
+        let phrases = Strike::Paused.phrases(Side::Before, sqs);
+        assert_eq!(
+            phrases.last().map(String::as_str),
+            Some("is paused for 1500ms before")
+        );
+        let delayed = Strike::Delayed.effects(sqs);
+        assert!(matches!(delayed.last(), Some(Effect::Delay(long)) if *long == OUTLASTING));
+    }
+
+    #[test]
+    fn each_effect_is_read_as_it_is_written() {
+        for strike in Strike::ALL {
+            assert_eq!(strike.name().parse(), Ok(strike));
+        }
+        let refused = "kil".parse::<Strike>().expect_err("no effect");
+        assert!(refused.contains("known: kill"), "{refused}");
+    }
+}

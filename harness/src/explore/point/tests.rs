@@ -95,3 +95,32 @@ fn a_shape_gets_the_shortest_name_that_means_no_other() {
         "{names:?}"
     );
 }
+
+#[test]
+fn whoever_has_a_message_in_hand_is_struck_before_each_call_that_leaves_a_trace() {
+    let asked = |action: &str| {
+        let mut site = site("", &["M1"], true);
+        site.shape = Shape {
+            dependency: "queue".into(),
+            asked: Asked::Action {
+                action: action.to_owned(),
+                queue: Some("jobs".to_owned()),
+            },
+        };
+        site
+    };
+    let sites = [
+        asked("ReceiveMessage"),
+        site("select a from t", &["M1"], false),
+        site("insert into t (a) values (?)", &["M1"], true),
+        asked("DeleteMessage"),
+        site("insert into log (a) values (?)", &["M1"], true),
+    ];
+    assert_eq!(
+        places(&sites, in_hand),
+        [
+            ("before \"insert into t\" of M1".to_owned(), 0),
+            ("before \"DeleteMessage\" of M1".to_owned(), 0),
+        ]
+    );
+}
