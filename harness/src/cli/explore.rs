@@ -25,6 +25,8 @@ use crate::suite::Suite;
 
 /// Where accepted points are listed.
 const ACCEPTED: &str = "rehearsal-explored.json";
+/// What stands for that list where none is named.
+const USUAL: &str = "<beside the manifest>";
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct ExploreArguments {
@@ -73,11 +75,13 @@ pub(super) struct ExploreArguments {
     /// Go on where this run was interrupted: its directory
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
-    /// Fail where anything is worse than this list of accepted points says
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    /// Fail where anything is worse than this list of accepted points says [default:
+    /// rehearsal-explored.json beside the manifest]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = USUAL, hide_default_value = true)]
     check: Option<PathBuf>,
-    /// Write what is found to the list of accepted points
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ACCEPTED)]
+    /// Write what is found to the list of accepted points [default: rehearsal-explored.json
+    /// beside the manifest]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = USUAL, hide_default_value = true)]
     accept: Option<PathBuf>,
     /// Where each run gets a directory for its results [default: reports beside the manifest]
     #[arg(
@@ -111,7 +115,9 @@ pub(super) fn explore<A: Application>(
     let suite = application
         .suite(&arguments.manifest.path())
         .map_err(Halt::invalid)?;
-    let accepted = arguments.check.as_deref().map(Accepted::read).transpose();
+    let list = |file: &Path| listed(arguments, file);
+    let check = arguments.check.as_deref().map(list);
+    let accepted = check.as_deref().map(Accepted::read).transpose();
     let accepted = accepted.map_err(|error| Halt::invalid(miette::miette!("{error}")))?;
     let id = new_run_id();
     let directory = reports_of(arguments).join(id.as_str());
@@ -145,6 +151,7 @@ pub(super) fn explore<A: Application>(
         course.took.as_secs_f64(),
         proving.as_secs_f64(),
     );
+    text += &answer.limits();
     let _ = writeln!(text, "results: {}", request.directory.display());
     if course.interrupted {
         let _ = writeln!(
@@ -154,7 +161,13 @@ pub(super) fn explore<A: Application>(
         );
     }
     surroundings.say(&text);
-    let exit = conclude(arguments, accepted.as_ref(), &answer, surroundings)?;
+    let exit = conclude(
+        arguments,
+        &request,
+        accepted.as_ref(),
+        &answer,
+        surroundings,
+    )?;
     Ok(if course.interrupted {
         Exit::Interrupted
     } else if request.shard.is_some() && answer.exit() == Exit::Unproven {
@@ -174,9 +187,19 @@ fn reports_of(arguments: &ExploreArguments) -> PathBuf {
     arguments.reports.clone().unwrap_or_else(usual)
 }
 
+/// The list of accepted points: one that nobody named stands beside the manifest.
+fn listed(arguments: &ExploreArguments, file: &Path) -> PathBuf {
+    if file == Path::new(USUAL) {
+        arguments.manifest.beside(ACCEPTED)
+    } else {
+        file.to_owned()
+    }
+}
+
 /// Writes or compares the list of accepted points.
 fn conclude(
     arguments: &ExploreArguments,
+    request: &Request,
     accepted: Option<&Accepted>,
     answer: &Answer<'_>,
     surroundings: &mut Surroundings,
@@ -184,7 +207,16 @@ fn conclude(
     let found = Accepted::of(answer.outcomes);
     let mut exit = answer.exit();
     if let Some(accepted) = accepted {
-        let regressions = accepted.regressions(&found);
+        let asked = accepted.only(&request.strikes, &request.processes);
+        if asked.points.len() < accepted.points.len() {
+            surroundings.say(&format!(
+                "compared with {} of {} accepted points: the others are of other effects or processes\n",
+                asked.points.len(),
+                accepted.points.len()
+            ));
+        }
+        let share = request.shard.is_some();
+        let regressions = asked.regressions(&found, answer.plan, share);
         for regression in &regressions {
             surroundings.say(&format!("worse than accepted: {regression}\n"));
         }
@@ -194,9 +226,10 @@ fn conclude(
             exit.max(Exit::Failed)
         };
     }
-    if let Some(file) = &arguments.accept {
+    if let Some(file) = arguments.accept.as_deref() {
+        let file = listed(arguments, file);
         found
-            .write(file)
+            .write(&file)
             .map_err(|error| Halt::broken(miette::miette!("{error}")))?;
         surroundings.say(&format!("accepted: {}\n", file.display()));
     }

@@ -48,10 +48,11 @@ pub(super) fn merge(
         proven: BTreeMap::new(),
     };
     let text = format!(
-        "{}{}\n{}",
+        "{}{}\n{}{}",
         answer.tables(),
         answer.failures(),
-        answer.summary(outcomes.len(), took)
+        answer.summary(outcomes.len(), took),
+        answer.limits()
     );
     surroundings.say(&text);
     Ok(answer.exit())

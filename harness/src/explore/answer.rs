@@ -185,6 +185,25 @@ impl Answer<'_> {
         )
     }
 
+    /// What stays unknown whatever was found, in a few words each.
+    pub fn limits(&self) -> String {
+        let most = self
+            .plan
+            .points
+            .iter()
+            .map(|point| point.parts().len())
+            .max();
+        let faults = match most {
+            Some(2) => "more than two faults at once",
+            _ => "two faults at once (`--depth 2`)",
+        };
+        format!(
+            "not tried, and not found: what these messages do not do without a fault; {faults}; \
+             what crosses no wire; half a call; what is durable nowhere but in Redis. \
+             Merging takes it that reads change nothing (`--unmerged`). See docs/exploring.md\n"
+        )
+    }
+
     /// How much was tried, and what came of it, in a few lines.
     pub fn summary(&self, tried: usize, took: Duration) -> String {
         let count = |mark: Mark| self.outcomes.iter().filter(|one| one.mark == mark).count();
