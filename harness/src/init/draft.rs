@@ -98,6 +98,8 @@ pub(super) struct Process {
     /// The path of its health check.
     pub(super) health: Option<String>,
     pub(super) doc: Option<String>,
+    /// The queues that it takes from, where nobody else can.
+    pub(super) consumes: Vec<String>,
 }
 
 impl Draft {
@@ -193,6 +195,9 @@ impl Process {
         }
         if self.listens {
             text.push_str("    listens: true\n");
+        }
+        if !self.consumes.is_empty() {
+            let _ = writeln!(text, "    consumes: [{}]", self.consumes.join(", "));
         }
         if let Some(path) = &self.health {
             let _ = writeln!(text, "    ready: {{ http: {} }}", quoted(path));

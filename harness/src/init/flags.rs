@@ -93,12 +93,40 @@ pub fn of_flags(flags: &Flags) -> Result<Draft, Refused> {
             "--queue sqs:NAME, --database postgres, --queue redis, --outside NAME",
         ));
     }
+    name_consumers(&mut draft);
     let (submit, door) = submit::read(&draft, flags.submit.as_deref())?;
     draft.submit = submit;
     if let Some(door) = door {
         close_others(&mut draft, &door);
     }
     Ok(draft)
+}
+
+/// Who takes from queues in Redis: the only process, or a person says it. A look at the wires
+/// tells it only once somebody waits for it.
+fn name_consumers(draft: &mut Draft) {
+    let redis = |one: &Dependency| match &one.kind {
+        Kind::Redis(queues) => {
+            let names = queues
+                .iter()
+                .map(|queue| format!("{}/{}", one.name, queue.name()));
+            names.collect()
+        }
+        _ => Vec::new(),
+    };
+    let queues: Vec<String> = draft.dependencies.iter().flat_map(redis).collect();
+    if queues.is_empty() {
+        return;
+    }
+    if let [only] = draft.processes.as_mut_slice() {
+        only.consumes = queues;
+        return;
+    }
+    draft.notes.push(format!(
+        "who takes from {}? say `consumes: [{}]` at that process",
+        queues.join(" and "),
+        queues[0]
+    ));
 }
 
 /// Programs that share a file share the names of its variables: a port is the one's that
@@ -372,6 +400,7 @@ mod tests {
             "work-new: { list: \"work:new\", processing: \"work:doing\" }",
             "views: { stream: views, group: counters }",
             "submit: { queue: redis/work-new,",
+            "consumes: [redis/jobs, redis/work-new, redis/views]",
         ] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }

@@ -282,6 +282,7 @@ mod tests {
             error: None,
             status: TransactionStatus::Idle,
             durable: vec![statement],
+            effects: Vec::new(),
         }
     }
 
