@@ -117,7 +117,14 @@ impl Board {
                 }
                 Interfered::Call(shape, subjects) => {
                     let place = Place::Call(&shape);
-                    for subject in &subjects {
+                    // A command of Redis that names nobody has no part that is about somebody.
+                    let nobody = [Subject::default()];
+                    let subjects = if subjects.is_empty() {
+                        nobody.as_slice()
+                    } else {
+                        subjects.as_slice()
+                    };
+                    for subject in subjects {
                         let whom = self.whom(call, subject);
                         triggered.extend(self.trigger_for_all(call, place, side, whom));
                     }
