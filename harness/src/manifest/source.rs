@@ -116,11 +116,15 @@ impl<'t> Source<'t> {
         }
         // One whose scheme is misspelt is no less an address.
         for (at, _) in self.text.match_indices('@') {
-            let ends = |c: char| c.is_whitespace() || "/\"'".contains(c);
-            let start = self.text[..at].rfind(ends).map_or(0, |end| end + 1);
-            if let Some((user, password)) = self.text[start..at].split_once(':') {
+            let ends = |c: char| c.is_whitespace() || "\"'".contains(c);
+            let word = self.text[..at].rsplit(ends).next().unwrap_or_default();
+            if word.contains("://") {
+                continue;
+            }
+            let user_info = word.rsplit('/').next().unwrap_or_default();
+            if let Some((_, password)) = user_info.split_once(':') {
                 secret.push(Span {
-                    offset: start + user.len() + 1,
+                    offset: at - password.len(),
                     length: password.len(),
                 });
             }
@@ -175,6 +179,11 @@ mod tests {
     fn masking_hides_passwords_and_keeps_the_length() {
         let text = "url: postgres://me:s3cr:et@db.example/x\nother: http://h/a:b@c?password=ö&x\n";
         let masked = Source::new(text).masked();
+        let misspelt = "u\u{3000}postgres:/me:secret@h\n";
+        assert_eq!(
+            Source::new(misspelt).masked(),
+            "u\u{3000}postgres:/me:******@h\n"
+        );
         assert_eq!(
             masked,
             "url: postgres://me:*******@db.example/x\nother: http://h/a:b@c?password=**&x\n"

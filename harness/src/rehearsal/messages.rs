@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::board::Board;
+use super::board::Late;
 use super::plan::PlannedMessage;
 use super::{Rehearsal, RehearsalError};
 use crate::history::Event;
@@ -66,14 +66,14 @@ impl Contents {
 /// What a service that the harness plays knows of messages.
 pub(super) struct Served {
     contents: Arc<Contents>,
-    board: Arc<OnceLock<Board>>,
+    board: Late,
 }
 
 impl Served {
-    pub(super) fn new(contents: &Arc<Contents>, board: &Arc<OnceLock<Board>>) -> Self {
+    pub(super) fn new(contents: &Arc<Contents>, board: &Late) -> Self {
         Self {
             contents: Arc::clone(contents),
-            board: Arc::clone(board),
+            board: board.clone(),
         }
     }
 }

@@ -72,7 +72,7 @@ pub use snapshot::Snapshot;
 pub use unrest::{Blame, NotQuiet, Pace, Reason, Told, Unrest};
 pub use venue::{Venue, VenueError, VenueOptions};
 
-use self::board::Board;
+use self::board::{Board, Late};
 use self::dependencies::Dependencies;
 use self::doors::Doors;
 use self::messages::Contents;
@@ -194,7 +194,7 @@ impl Rehearsal {
             versions: venue.versions().clone(),
         });
         let contents = Arc::new(Contents::default());
-        let late = Arc::new(std::sync::OnceLock::new());
+        let late = Late::default();
         let doors = Doors::build(&manifest, venue.driver().near_side()).await;
         let doors = doors.map_err(RehearsalError::Door)?;
         let mut settings = plan.settings(&manifest);
@@ -212,7 +212,7 @@ impl Rehearsal {
         let queue_names = dependencies.queue_names();
         let board = Board::new(Arc::clone(&manifest), history, queue_names);
         // Nothing calls a stub before a process runs, so the board is always there.
-        assert!(late.set(board.clone()).is_ok(), "set once");
+        late.set(&board);
         board.set_witnessed(witnessed);
         for (name, server) in &dependencies.servers {
             let server: Arc<dyn RealServer> = Arc::new(server.clone());

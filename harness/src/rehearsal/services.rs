@@ -3,16 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::RehearsalError;
-use super::board::Board;
+use super::board::Late;
 use super::messages::{Contents, Served};
 use crate::ids::DependencyName;
 use crate::manifest::{Manifest, Protocol, Provide, Route};
 use crate::stub::{Performed, PlayedRoute, Stub, Witnessed};
-
-type Late = Arc<OnceLock<Board>>;
 
 pub(super) async fn start_stubs(
     manifest: &Manifest,
@@ -27,7 +25,7 @@ pub(super) async fn start_stubs(
         else {
             continue;
         };
-        let (told, of) = (Arc::clone(board), name.clone());
+        let (told, of) = (board.clone(), name.clone());
         let on_performed = move |performed: &Performed| {
             let Some(board) = told.get() else { return };
             let request = format!("{} {}", performed.request.method, performed.request.path);

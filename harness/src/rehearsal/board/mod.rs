@@ -34,7 +34,7 @@ mod unclear;
 mod unnamed;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -74,6 +74,24 @@ pub(super) trait Actor: Send + Sync {
 /// What is known of one rehearsal at this moment.
 #[derive(Clone)]
 pub(super) struct Board(Arc<Inner>);
+
+/// A board that comes later. The services of a rehearsal tell it what they did, and the board
+/// has them in its turn: it does not live by them.
+#[derive(Clone, Default)]
+pub(super) struct Late(Arc<OnceLock<Weak<Inner>>>);
+
+impl Late {
+    /// Here it is. Once.
+    pub(super) fn set(&self, board: &Board) {
+        let set = self.0.set(Arc::downgrade(&board.0));
+        assert!(set.is_ok(), "a board comes once");
+    }
+
+    /// The board, once it is there and as long as the rehearsal lasts.
+    pub(super) fn get(&self) -> Option<Board> {
+        self.0.get()?.upgrade().map(Board)
+    }
+}
 
 struct Inner {
     manifest: Arc<Manifest>,

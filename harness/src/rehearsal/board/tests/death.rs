@@ -374,8 +374,12 @@ async fn a_board_ends_with_its_rehearsal_though_its_actor_has_it() {
         Arc::downgrade(&bench.board.0),
         Arc::downgrade(bench.board.history()),
     );
+    // The services that a board has know it in their turn.
+    let late = super::super::Late::default();
+    late.set(&bench.board);
+    assert!(late.get().is_some());
     bench.board.dismiss_actor();
     drop(bench);
-    assert!(inner.upgrade().is_none());
+    assert!(inner.upgrade().is_none() && late.get().is_none());
     assert!(history.upgrade().is_none(), "its file stays open");
 }
