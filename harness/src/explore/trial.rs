@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
+
+use tokio::sync::oneshot;
 
 use crate::fault::{Fault, Times};
 use crate::ids::{MessageName, RoleName};
@@ -62,8 +65,61 @@ pub(crate) struct Restless {
     pub(crate) own_doing: bool,
 }
 
-/// Runs one rehearsal from its fresh deployment to its end.
+/// Runs one rehearsal from its fresh deployment to its end, on a thread and a runtime of its
+/// own: what it began and nobody waits for ends with them, and so do its files and sockets.
 pub(crate) async fn rehearse(venue: &Arc<Venue>, order: Order) -> Result<Trial, RehearsalError> {
+    let venue = Arc::clone(venue);
+    let (to, from) = oneshot::channel();
+    let (wanted, unwanted) = oneshot::channel::<()>();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(RehearsalError::Thread)?;
+    let thread = thread::Builder::new()
+        .name("rehearsal".to_owned())
+        .spawn(move || {
+            let done = runtime.block_on(async {
+                tokio::select! {
+                    done = rehearse_here(&venue, order) => Some(done),
+                    // Only a drop comes this way.
+                    _ = unwanted => None,
+                }
+            });
+            runtime.shutdown_background();
+            if let Some(done) = done {
+                let _ = to.send(done);
+            }
+        })
+        .map_err(RehearsalError::Thread)?;
+    let running = Running(Some((wanted, thread)));
+    let done = from.await;
+    running.ended();
+    done.expect("it tells how it ended, or panics")
+}
+
+/// The thread of a rehearsal: gone when this is.
+struct Running(Option<(oneshot::Sender<()>, thread::JoinHandle<()>)>);
+
+impl Running {
+    fn ended(mut self) {
+        if let Some((_wanted, thread)) = self.0.take()
+            && let Err(panic) = thread.join()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some((wanted, thread)) = self.0.take() {
+            drop(wanted);
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn rehearse_here(venue: &Arc<Venue>, order: Order) -> Result<Trial, RehearsalError> {
     let mut plan = Plan::default();
     let kinds = &venue.manifest().messages.kinds;
     let kind = kinds.keys().next().map_or("plain", String::as_str);

@@ -105,6 +105,9 @@ pub enum RehearsalError {
     /// The address of a process could not be opened.
     #[error("cannot open an address for processes to reach each other: {0}")]
     Door(std::io::Error),
+    /// There is no thread for it.
+    #[error("cannot start a thread for a rehearsal: {0}")]
+    Thread(std::io::Error),
     /// A service that the harness plays could not be started.
     #[error("cannot play `{dependency}`: {source}")]
     Stub {
