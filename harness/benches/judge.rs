@@ -129,6 +129,7 @@ impl Told {
                 job: Some(job),
                 others: Vec::new(),
                 group: None,
+                bare: false,
                 status: 202,
                 route: None,
             });

@@ -15,7 +15,7 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
         let what = if wide.iter().any(|mark| error.as_bytes().starts_with(mark)) {
             "it is UTF-16".to_owned()
         } else {
-            let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+            let line = good.split(|byte| *byte == b'\n').count();
             format!("line {line} holds bytes that are no UTF-8")
         };
         io::Error::new(io::ErrorKind::InvalidData, what)

@@ -99,7 +99,7 @@ impl Accepted {
                 true => regressions.push(format!("{point}: not tried, accepted as {mark}")),
                 false if pair => {}
                 false => {
-                    regressions.push(format!("{point}: no longer a point, accepted as {mark}"))
+                    regressions.push(format!("{point}: no longer a point, accepted as {mark}"));
                 }
             }
         }

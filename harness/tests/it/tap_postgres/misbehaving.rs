@@ -124,7 +124,7 @@ async fn a_statement_is_no_commit_and_is_passed_on() {
         return;
     };
     let mut tapped = stage.tapped().await;
-    let later = Duration::from_secs(60);
+    let later = Duration::from_mins(1);
     stage.recorder.before("INSERT", move || {
         async move { Before::AnswerFirst(later) }.boxed()
     });
