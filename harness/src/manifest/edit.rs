@@ -271,7 +271,7 @@ impl Editor {
 
     /// Where the lines end that stand deeper than a column, below the line at `from`.
     fn end_of_block(&self, from: usize, parent: Option<usize>) -> usize {
-        // A document may say where it ends.
+        // A file of YAML may say where it ends.
         self.end_of(from, parent.is_some(), |column, line| match parent {
             Some(parent) => column > parent,
             None => column > 0 || line != "...",
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_put_behind_the_end_of_a_document() {
+    fn nothing_is_put_behind_the_end_of_the_yaml() {
         let mut editor = Editor::new("---\na: 1\n# one\n...\n");
         editor
             .put(&[], "b", &Put::Line("2".to_owned()), &[])

@@ -583,7 +583,7 @@ pub(super) fn yaml_message(error: &serde_yaml::Error) -> String {
     use serde_yaml::MessageFormatter as _;
     let said = serde_yaml::UserMessageFormatter.format_message(error.without_snippet());
     // Its own words show the inside of a value.
-    if said.starts_with("YAML document too large") {
+    if said.starts_with("YAML ") && said.contains(" too large") {
         return TOO_LARGE.to_owned();
     }
     said.into_owned()

@@ -60,8 +60,9 @@ def write(desk, this, number, amount):
         desk.say("DELETE FROM invoices WHERE order_number = %s", number)
     elif FORM == "of-another-order":
         with desk.database.transaction():
-            desk.say("INSERT INTO invoices (order_number, amount) SELECT number, %s FROM orders WHERE number <> %s"
-                     " AND number NOT IN (SELECT order_number FROM invoices) LIMIT 1", amount, number)
+            desk.say("INSERT INTO orders (ticket, article) SELECT 'beside ' || number, article FROM orders WHERE number = %s", number)
+            desk.say("INSERT INTO invoices (order_number, amount) SELECT other.number, %s FROM orders own JOIN orders other"
+                     " ON other.ticket = 'beside ' || own.number WHERE own.number = %s", amount, number)
             rest(desk, this, number)
     elif FORM == "pipeline":
         with desk.database.pipeline(), desk.database.transaction():
