@@ -9,7 +9,7 @@ const SHORTEST: usize = 8;
 /// The content with a letter of its longest text changed; nothing where there is no text of
 /// any length, or only ids.
 pub(crate) fn spoilt(content: &[u8]) -> Option<Vec<u8>> {
-    // PostgreSQL's own form of a JSON document begins with a version.
+    // PostgreSQL's own form of a JSON value begins with a version.
     let json = content.strip_prefix(&[1]).unwrap_or(content);
     let at = if let Ok(value) = serde_json::from_slice::<Value>(json) {
         let mut texts = Vec::new();
@@ -76,11 +76,11 @@ mod tests {
     fn one_letter_of_the_longest_text_is_another() {
         assert_eq!(of("some content").unwrap(), "some cpntent");
         assert_eq!(
-            of(r#"{"kind":"document","text":"a longer text"}"#).unwrap(),
-            r#"{"kind":"document","text":"a longfr text"}"#
+            of(r#"{"kind":"drawings","text":"a longer text"}"#).unwrap(),
+            r#"{"kind":"drawings","text":"a longfr text"}"#
         );
-        let document = spoilt(b"\x01{\"text\": \"a longer text\"}").unwrap();
-        assert_eq!(document, b"\x01{\"text\": \"a longfr text\"}");
+        let binary = spoilt(b"\x01{\"text\": \"a longer text\"}").unwrap();
+        assert_eq!(binary, b"\x01{\"text\": \"a longfr text\"}");
     }
 
     #[test]

@@ -372,12 +372,12 @@ pub(super) const RULES: &[Rule] = &[
     ),
     (
         &[Given, When],
-        r"<M> (?:is|are|has|have|contains?|carry|carries|holds?) (?:an? |the )?(?P<K>[\w-]+)(?: (?:message|content|body|payload|document|job|pill)s?)?",
+        r"<M> (?:is|are|has|have|contains?|carry|carries|holds?) (?:an? |the )?(?P<K>[\w-]+)(?: (?:message|content|body|payload|job|pill)s?)?",
         "{M} carries a {K} content",
     ),
     (
         &[Given, When],
-        r"<M> (?:is|are|has|have|contains?|carry|carries|holds?) (?:an? |the )?[\w-]+ (?:message|content|body|payload|document|job|pill)s?",
+        r"<M> (?:is|are|has|have|contains?|carry|carries|holds?) (?:an? |the )?[\w-]+ (?:message|content|body|payload|job|pill)s?",
         "{M} carries a {kind} content",
     ),
     (

@@ -22,7 +22,7 @@ fn vocabulary(manifest: &str) -> Compiled<Scene> {
 }
 
 /// Where a sentence stands, the sentence, what is told where names are those of the
-/// document service, and where they are others.
+/// reference system, and where they are others.
 type Row = (StepKind, &'static str, &'static str, &'static str);
 
 const TOLD: &[Row] = &include!("told.in");
